@@ -1,0 +1,55 @@
+# Two commands do everything: `make search` and `make test`. Set-up runs when it is out of date.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+SETUP_FILES := pyproject.toml constraints.txt Makefile
+
+.PHONY: search test test-slow lint types format clean help
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make search     set up and run the main job"
+	@echo "make test       set up and run the tests"
+	@echo "make test-slow  the checks that take minutes"
+	@echo "make lint       ruff: rules and formatting"
+	@echo "make types      pyright"
+	@echo "make format     let ruff rewrite the sources"
+	@echo "make clean      remove the environment and caches"
+
+search: $(VENV)/.installed
+	@echo "The search itself is not part of this release yet: this shows the space that it will search."
+	@$(BIN)/prnas space
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/pyright
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "prnas needs Python 3.11 or newer; this is `$(PYTHON) --version`. Try: make PYTHON=python3.12 search"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(SETUP_FILES) | $(BIN)/python
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(SETUP_FILES) | $(BIN)/python
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,48 @@
+"""prnas: Prune-and-Replace Neural Architecture Search."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prnas.config import SearchConfig
+    from prnas.space import zoo
+    from prnas.space.genotype import Cell, Edge, Genotype
+    from prnas.space.operations import Conv, Pool, Skip, Zero
+
+__version__ = "0.1.0.dev0"
+__all__ = [
+    "Cell",
+    "Conv",
+    "Edge",
+    "Genotype",
+    "Pool",
+    "SearchConfig",
+    "Skip",
+    "Zero",
+    "__version__",
+    "zoo",
+]
+
+# Names are looked up when they are first used: `import prnas` and `prnas --help` stay instant.
+_HOMES = {
+    "SearchConfig": "prnas.config",
+    "Cell": "prnas.space.genotype",
+    "Edge": "prnas.space.genotype",
+    "Genotype": "prnas.space.genotype",
+    "Conv": "prnas.space.operations",
+    "Pool": "prnas.space.operations",
+    "Skip": "prnas.space.operations",
+    "Zero": "prnas.space.operations",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "zoo":
+        return import_module("prnas.space.zoo")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'prnas' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,46 @@
+"""`prnas recipes` and `prnas config`: what a search is told, written out."""
+
+from pathlib import Path
+
+from prnas import recipes
+from prnas.commands import files
+from prnas.commands.output import show, show_heading, show_json, show_next, table
+from prnas.yaml_files import dump_yaml
+
+
+def run_recipes(name: str | None, as_json: bool) -> None:
+    if name is not None:
+        if as_json:
+            show_json(recipes.get(name).to_data())
+        else:
+            print(recipes.text(name), end="")
+        return
+    configs = {one: recipes.get(one) for one in recipes.names()}
+    if as_json:
+        show_json([{"name": one, **config.to_data()} for one, config in configs.items()])
+        return
+    rows = [
+        [
+            one,
+            config.data.name,
+            str(len(config.schedule.cycles)),
+            str(config.schedule.num_epochs),
+            config.description,
+        ]
+        for one, config in configs.items()
+    ]
+    show_heading("Recipes")
+    show(table(["name", "data", "cycles", "epochs", "what it is"], rows, right=(2, 3)))
+    show_next("prnas config darts-like", "prnas recipes darts-like")
+
+
+def run_config(name: str, overrides: list[str], as_json: bool, out: Path | None) -> None:
+    config = files.config(name, overrides)
+    if out is not None:
+        files.write_text(out, dump_yaml(config.to_data()))
+        show(f"wrote {out}")
+        show_next(f"prnas config {out}")
+    elif as_json:
+        show_json(config.to_data())
+    else:
+        print(dump_yaml(config.to_data()), end="")

@@ -1,0 +1,99 @@
+"""From what a person typed, a name or a file, to a value; and out to files again."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from prnas import recipes
+from prnas.config import SearchConfig
+from prnas.errors import UserError
+from prnas.space import zoo
+from prnas.space.genotype import Genotype
+from prnas.space.reading import MAX_CHARACTERS, FormatError, suggestion
+from prnas.space.setting import SETTINGS, Setting, setting_from_data
+from prnas.yaml_files import parse_yaml
+
+
+def read_text(path: Path) -> str:
+    """A text file, or a `UserError` that says what is the matter with it."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; a file is needed")
+    try:
+        with path.open("rb") as file:
+            raw = file.read(4 * MAX_CHARACTERS + 1)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    if len(raw) > 4 * MAX_CHARACTERS:
+        raise UserError(f"{path} is too large to be one of prnas's files")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is not a text file") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file or nothing: no reader ever sees half of it."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).chmod(0o644)
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+
+
+def genotype(name: str) -> Genotype:
+    """A published cell by its name, or the genotype in a file."""
+    if name in zoo.names():
+        return zoo.get(name)
+    path = _existing(name, "published cell", zoo.names())
+    try:
+        return Genotype.loads(read_text(path))
+    except FormatError as error:
+        raise _in_file(path, error) from None
+
+
+def setting(name: str) -> Setting:
+    """A setting of the paper by its name, or a user's own from a YAML file."""
+    if name in SETTINGS:
+        return SETTINGS[name]
+    path = _existing(name, "setting", list(SETTINGS))
+    try:
+        return setting_from_data(parse_yaml(read_text(path)))
+    except FormatError as error:
+        raise _in_file(path, error) from None
+
+
+def config(name: str, overrides: list[str]) -> SearchConfig:
+    """A recipe by its name, or a config from a YAML file; then the overrides."""
+    path = None
+    if name in recipes.names():
+        text = recipes.text(name)
+    else:
+        path = _existing(name, "recipe", recipes.names())
+        text = read_text(path)
+    try:
+        base = SearchConfig.from_data(parse_yaml(text))
+    except FormatError as error:
+        if path is None:
+            raise
+        raise _in_file(path, error) from None
+    return SearchConfig.from_data(base.to_data(), overrides)
+
+
+def _existing(name: str, what: str, known: list[str]) -> Path:
+    try:
+        if Path(name).exists():
+            return Path(name)
+    except (OSError, ValueError):  # too long, or with a null byte: no file has that name
+        pass
+    raise UserError(f"no {what} and no file is called '{name:.200}'." + suggestion(name, known))
+
+
+def _in_file(path: Path, error: FormatError) -> UserError:
+    return UserError(f"{path}: {error}")

@@ -1,0 +1,18 @@
+"""Pictures on their way to a file."""
+
+from pathlib import Path
+
+from prnas.commands.output import show
+from prnas.errors import UserError
+from prnas.reporting.picture import Picture, save
+
+
+def save_picture(picture: Picture, path: Path) -> None:
+    """Write a picture in the format that the path's ending names, and say where it went."""
+    try:
+        save(picture, path)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+    show(f"wrote {path}")

@@ -1,0 +1,155 @@
+"""`prnas space`: the size and the members of a search space."""
+
+from pathlib import Path
+from typing import Any
+
+from prnas.commands import files
+from prnas.commands.output import facts, show, show_heading, show_json, show_next, table
+from prnas.errors import UserError
+from prnas.space.counting import by_distance, count_cells, count_convs, discoverable, links
+from prnas.space.operations import to_json
+from prnas.space.setting import SETTINGS, Setting, setting_to_data
+
+DARTS_OPERATIONS = 8
+NODES = 4
+MOST_STEPS = 12
+WHY_TWO_COUNTS = (
+    "Why two counts: the paper prints 36 and 80 convolutions for the depth-restricted and the\n"
+    "unrestricted setting. That is what breadth-first search finds when kernel 1 with dilation 2\n"
+    "is counted, although the table's caption excludes it; the rules of the morphisms give 32\n"
+    "and 73. With the two poolings and the skip: 35 (39) and 76 (83) operations."
+)
+
+
+def run(name: str | None, steps: int, list_: bool, graph: Path | None, as_json: bool) -> None:
+    if not 0 <= steps <= MOST_STEPS:
+        raise UserError(f"--steps must be from 0 to {MOST_STEPS}, got {steps}")
+    if name is None and not (list_ or graph):
+        _overview(steps, as_json)
+        return
+    setting = files.setting(name or "darts-like")
+    if graph:
+        _write_graph(setting, steps, graph)
+    if as_json:
+        show_json(_data(setting, steps, list_))
+    elif list_:
+        _list(setting, steps)
+    elif not graph:
+        _details(setting, steps)
+
+
+def _counts(setting: Setting, steps: int) -> tuple[int, int, int, int]:
+    """Convolutions by the rules, and with dilated 1x1 ones; all operations; cells."""
+    operations = len(discoverable(setting, steps))
+    return (
+        count_convs(setting, steps),
+        count_convs(setting, steps, dilated_1x1=True),
+        operations,
+        count_cells(operations, NODES),
+    )
+
+
+def _both(count: int, with_dilated: int) -> str:
+    return str(count) if count == with_dilated else f"{count} ({with_dilated})"
+
+
+def _data(setting: Setting, steps: int, list_: bool) -> dict[str, Any]:
+    convs, with_dilated, operations, cells = _counts(setting, steps)
+    data: dict[str, Any] = {
+        **setting_to_data(setting),
+        "steps": steps,
+        "convolutions": convs,
+        "convolutions_with_dilated_1x1": with_dilated,
+        "operations": operations,
+        "cells": cells,
+    }
+    if list_:
+        layers = by_distance(setting, steps)
+        data["by_distance"] = [[to_json(op) for op in layer] for layer in layers]
+    return data
+
+
+def _range(least: int, most: int) -> str:
+    return f"{least}-{most}" if least < most else str(least)
+
+
+def _overview(steps: int, as_json: bool) -> None:
+    if as_json:
+        show_json([_data(setting, steps, False) for setting in SETTINGS.values()])
+        return
+    rows: list[list[str]] = []
+    for setting in SETTINGS.values():
+        limits = setting.limits
+        convs, with_dilated, operations, cells = _counts(setting, steps)
+        extra = with_dilated - convs
+        rows.append(
+            [
+                setting.name,
+                _range(limits.kernel_min, limits.kernel_max),
+                _range(1, limits.dilation_max),
+                "-" if limits.depth_max is None else str(limits.depth_max),
+                "-" if limits.width_max is None else str(limits.width_max),
+                _both(convs, with_dilated),
+                _both(operations, operations + extra),
+                f"{cells:.1e}",
+            ]
+        )
+    darts = count_cells(DARTS_OPERATIONS, NODES)
+    rows.append(["DARTS, to compare", "", "", "", "", "", str(DARTS_OPERATIONS), f"{darts:.1e}"])
+    show_heading(
+        f"Search spaces: what {steps} morphing steps can reach, and cells of {NODES} nodes"
+    )
+    headings = ["setting", "kernel", "dilation", "depth", "width", "convs", "operations", "cells"]
+    show(table(headings, rows, right=(3, 4, 5, 6, 7)), "", WHY_TWO_COUNTS)
+    show(
+        f"Cells: 180 ways to wire {NODES} nodes, times operations to the power of 8. The paper's "
+        f"9.3e+09 for\nDARTS is a slip: its own '153 times' needs {darts:.1e}."
+    )
+    show_next("prnas space darts-like --list", "prnas draw pr-darts-dl2")
+
+
+def _bound(value: int | None) -> str:
+    return "unlimited" if value is None else f"at most {value}"
+
+
+def _details(setting: Setting, steps: int) -> None:
+    limits = setting.limits
+    convs, with_dilated, operations, cells = _counts(setting, steps)
+    show_heading(f"Setting {setting.name}")
+    pairs = [
+        ("kernel", f"{limits.kernel_min} to {limits.kernel_max}, odd"),
+        ("dilation", f"1 to {limits.dilation_max}"),
+        ("expansion depth", _bound(limits.depth_max)),
+        ("expansion width", _bound(limits.width_max)),
+        ("initial pool", ", ".join(op.label for op in setting.initial_pool)),
+        (f"convs in {steps} steps", str(convs)),
+        (f"operations in {steps} steps", str(operations)),
+        (f"cells of {NODES} nodes", f"{cells:.1e}"),
+    ]
+    show(facts(pairs))
+    if convs != with_dilated:
+        show(
+            "",
+            f"With kernel 1 and dilation 2 counted too, as in the paper's table, it is "
+            f"{with_dilated} convolutions\nand {operations + with_dilated - convs} operations: "
+            f"the morphisms never make them, since they compute nothing new.",
+        )
+    show_next(f"prnas space {setting.name} --list", f"prnas space {setting.name} --graph space.svg")
+
+
+def _list(setting: Setting, steps: int) -> None:
+    rows: list[list[str]] = []
+    for distance, layer in enumerate(by_distance(setting, steps)):
+        rows += [[str(distance) if place == 0 else "", op.label] for place, op in enumerate(layer)]
+    show_heading(f"Setting {setting.name}: operations by morphing distance from the initial pool")
+    show(table(["steps", "operation"], rows))
+
+
+def _write_graph(setting: Setting, steps: int, path: Path) -> None:
+    from prnas.commands.pictures import save_picture
+    from prnas.reporting.drawing import draw_morphism_graph
+
+    layers = by_distance(setting, steps)
+    every_link = links(setting, [op for layer in layers for op in layer])
+    title = f"{setting.name}: {sum(map(len, layers))} operations within {steps} morphing steps"
+    save_picture(draw_morphism_graph(layers, every_link, title), path)

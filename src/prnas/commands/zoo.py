@@ -1,0 +1,89 @@
+"""`prnas zoo`: the published cells."""
+
+from dataclasses import asdict
+from typing import Any
+
+from prnas.commands.output import facts, show, show_heading, show_json, show_next, table
+from prnas.space import zoo
+from prnas.space.genotype import NUM_INPUTS, ROLES, Cell
+from prnas.space.zoo import Error, ZooEntry
+
+
+def run(name: str | None, as_json: bool) -> None:
+    if name is None:
+        _table(as_json)
+    else:
+        _one(name, as_json)
+
+
+def percent(error: Error | None) -> str:
+    if error is None:
+        return "-"
+    mean, spread = error
+    return f"{mean:.2f}" if spread is None else f"{mean:.2f} ± {spread:.2f}"
+
+
+def _data(name: str, entry: ZooEntry) -> dict[str, Any]:
+    data = {key: value for key, value in asdict(entry).items() if key != "genotype"}
+    return {"name": name, **data, "genotype": entry.genotype.to_json()}
+
+
+def _table(as_json: bool) -> None:
+    entries = zoo.entries()
+    if as_json:
+        show_json([_data(name, entry) for name, entry in entries.items()])
+        return
+    rows = [
+        [
+            name,
+            percent(entry.cifar10_error),
+            percent(entry.cifar100_error),
+            f"{entry.published_parameters:.1f} M",
+            f"{entry.gpu_days:g}",
+            entry.reference,
+        ]
+        for name, entry in entries.items()
+    ]
+    show_heading("Published cells, with the test error (%) and size that their papers report")
+    headings = ["name", "CIFAR-10", "CIFAR-100", "params", "GPU days", "paper"]
+    show(table(headings, rows, right=(1, 2, 3, 4)))
+    show_next("prnas zoo pr-darts-dl2", "prnas draw pr-darts-dl2 -o cells.svg")
+
+
+def _one(name: str, as_json: bool) -> None:
+    entry = zoo.entry(name)
+    if as_json:
+        print(entry.genotype.dumps(), end="")
+        return
+    show_heading(entry.title)
+    published = f"{entry.published_parameters:.1f} M parameters, {entry.gpu_days:g} GPU days"
+    pairs = [
+        ("paper", f"{entry.citation} ({entry.reference})"),
+        ("test error", f"CIFAR-10 {percent(entry.cifar10_error)} %"),
+        ("published", published + (f"; {entry.note}" if entry.note else "")),
+    ]
+    if entry.cifar100_error:
+        pairs[1] = ("test error", f"{pairs[1][1]}, CIFAR-100 {percent(entry.cifar100_error)} %")
+    show(facts(pairs))
+    for role in ROLES:
+        show("")
+        show_heading(f"{role} cell")
+        show(cell_table(entry.genotype.cell(role)))
+    show_next(f"prnas draw {name} -o {name}.svg", f"prnas zoo {name} --json > {name}.json")
+
+
+def state_name(state: int) -> str:
+    return f"input {state}" if state < NUM_INPUTS else f"node {state - NUM_INPUTS + 1}"
+
+
+def cell_table(cell: Cell) -> Any:
+    """A row for each node: its two operations and what they read."""
+    rows = [
+        [
+            f"node {number + 1}",
+            *(f"{edge.op.label} of {state_name(edge.input)}" for edge in node),
+            "yes" if NUM_INPUTS + number in cell.concat else "",
+        ]
+        for number, node in enumerate(cell.nodes)
+    ]
+    return table(["", "first", "second", "in output"], rows)

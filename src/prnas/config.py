@@ -1,0 +1,146 @@
+"""What a search is told: typed, checked, and enough to repeat the run from it alone."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import PlainSerializer as Serializer
+
+from prnas.overrides import apply_overrides
+from prnas.space.reading import validated
+from prnas.space.schedule import (
+    MIN_CELLS,
+    MOST_CELLS,
+    MOST_CHANNELS,
+    Schedule,
+    paper_schedule,
+)
+from prnas.space.setting import SETTINGS, Setting, named_setting, setting_to_data
+
+Rate = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
+Decay = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Momentum = Annotated[float, Field(ge=0, lt=1)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class DataConfig(_Section):
+    """The images, and how they are varied during the search."""
+
+    name: Annotated[str, Field(min_length=1, max_length=4096)] = "cifar10"
+    architecture_share: Share = 0.5  # of the training images; the rest trains network weights
+    flip: bool = True
+    crop_padding: Annotated[int, Field(ge=0, le=1_000)] = 4
+    cutout: Annotated[int, Field(ge=0, le=10_000)] = 0
+
+
+class NetworkConfig(_Section):
+    """The supernet; a cycle of the schedule may set its own cells and channels."""
+
+    cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] = 8
+    channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 16
+    nodes: Annotated[int, Field(ge=1, le=64)] = 4
+    output: Literal["concat", "mean"] = "concat"
+
+
+class WeightsConfig(_Section):
+    """How network weights are trained: SGD, cosine from `lr` to `lr_min` in every cycle."""
+
+    lr: Rate = 0.025
+    lr_min: Decay = 0.01
+    momentum: Momentum = 0.9
+    weight_decay: Decay = 3e-4
+    gradient_norm: Rate = 5.0
+
+    @model_validator(mode="after")
+    def _falls(self) -> "WeightsConfig":
+        if self.lr_min > self.lr:
+            raise ValueError(f"lr_min ({self.lr_min}) must not exceed lr ({self.lr})")
+        return self
+
+
+class ArchitectureConfig(_Section):
+    """How architecture weights are trained (Adam), and how they mix the candidates."""
+
+    relaxation: Literal["softmax"] = "softmax"
+    lr: Rate = 6e-4
+    betas: Annotated[tuple[Momentum, Momentum], Field(strict=False)] = (0.5, 0.999)
+    weight_decay: Decay = 1e-3
+    gradient_norm: Rate = 5.0
+
+
+class BatchConfig(_Section):
+    """The batch size: `min` + n x `multiple`, at most `max`, as memory allows."""
+
+    min: Annotated[int, Field(ge=1, le=1_000_000)] = 24
+    multiple: Annotated[int, Field(ge=1, le=1_000_000)] = 8
+    max: Annotated[int, Field(ge=1, le=1_000_000)] = 128
+    memory_share: Annotated[float, Field(gt=0, le=1)] = 0.95
+    every: Annotated[int, Field(ge=1, le=1_000_000)] = 5
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "BatchConfig":
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) must not exceed max ({self.max})")
+        return self
+
+
+class DerivationConfig(_Section):
+    """How the genotype is read off: bounds on the skips of each cell, if any."""
+
+    max_skips_normal: Annotated[int, Field(ge=0)] | None = None
+    max_skips_reduction: Annotated[int, Field(ge=0)] | None = None
+
+
+def _setting_by_name(data: Any) -> Any:
+    return setting_to_data(named_setting(data)) if isinstance(data, str) else data
+
+
+def _write_out_names(data: dict[str, Any]) -> None:
+    data["space"] = _setting_by_name(data["space"])
+
+
+SettingField = Annotated[Setting, BeforeValidator(_setting_by_name), Serializer(setting_to_data)]
+
+
+class SearchConfig(_Section):
+    """A whole search. The defaults are the paper's, in its DARTS-like setting."""
+
+    description: Annotated[str, Field(max_length=10_000)] = ""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    space: SettingField = SETTINGS["darts-like"]
+    schedule: Schedule = Field(default_factory=paper_schedule)
+    network: NetworkConfig = NetworkConfig()
+    data: DataConfig = DataConfig()
+    weights: WeightsConfig = WeightsConfig()
+    architecture: ArchitectureConfig = ArchitectureConfig()
+    batch: BatchConfig = BatchConfig()
+    derivation: DerivationConfig = DerivationConfig()
+
+    @model_validator(mode="after")
+    def _pools_reach_their_sizes(self) -> "SearchConfig":
+        if problems := self.schedule.pool_problems(len(self.space.initial_pool)):
+            raise ValueError("schedule." + "; schedule.".join(problems))
+        return self
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, every default written out, that `from_data` reads back."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> "SearchConfig":
+        """The config in parsed YAML, then `overrides` like `schedule.cycles.0.epochs=5`.
+
+        A `FormatError` names every problem with its place.
+        """
+        config = validated(_ADAPTER, {} if data is None else data, "config")
+        if not overrides:
+            return config
+        changed = apply_overrides(config.to_data(), overrides, _write_out_names)
+        return validated(_ADAPTER, changed, "config")
+
+
+_ADAPTER = TypeAdapter(SearchConfig)

@@ -1,0 +1,71 @@
+"""What prune and replace decided, as a record: it can be logged, saved, replayed."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from prnas.space.genotype import Role
+from prnas.space.operations import STRICT, OperationField
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """A candidate that left, with the probability (softmax of its pool) it was judged by."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    op: OperationField
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A child that came in, and how it was drawn.
+
+    `parent_probability` is the parent's softmax among the survivors, `probability` that of this
+    very draw: parent and morphism, given that the child was acceptable. `returned` marks a child
+    that the edge had held before.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    op: OperationField
+    parent: OperationField
+    morphism: str
+    parent_probability: float
+    probability: float
+    returned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeChange:
+    """What happens to one edge's pool: who leaves, then who comes in."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    pruned: Annotated[tuple[Pruned, ...], Field(strict=False)] = ()
+    added: Annotated[tuple[Added, ...], Field(strict=False)] = ()
+
+    def then(self, later: "EdgeChange") -> "EdgeChange":
+        """Both changes as one. `later` must not prune what this one added."""
+        if {one.op for one in self.added} & {one.op for one in later.pruned}:
+            raise ValueError("cannot join changes: the later one prunes what the earlier one added")
+        return EdgeChange(self.pruned + later.pruned, self.added + later.added)
+
+
+@dataclass(frozen=True, slots=True)
+class CellChange:
+    """One change for each edge of a cell, in the order of its pools."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    edges: Annotated[tuple[EdgeChange, ...], Field(strict=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happens to both cells at the end of a cycle."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    normal: CellChange
+    reduction: CellChange
+
+    def cell(self, role: Role) -> CellChange:
+        return self.normal if role == "normal" else self.reduction

@@ -1,0 +1,63 @@
+"""How large a space is: operations within n morphing steps, and cells made of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import comb, prod
+
+from prnas.space.genotype import NUM_INPUTS
+from prnas.space.morphisms import morphs
+from prnas.space.operations import Conv, Operation
+from prnas.space.setting import Setting
+
+# The paper counts what five replacing cycles can reach.
+PAPER_STEPS = 5
+Layers = tuple[tuple[Operation, ...], ...]
+
+
+def by_distance(setting: Setting, steps: int = PAPER_STEPS) -> Layers:
+    """The operations by their exact morphing distance from the initial pool, 0 to `steps`."""
+    layers: list[tuple[Operation, ...]] = [tuple(sorted(setting.initial_pool))]
+    known = set(layers[0])
+    for _ in range(steps):
+        found = {child for op in layers[-1] for _, child in morphs(op, setting.limits)} - known
+        if not found:
+            break
+        known |= found
+        layers.append(tuple(sorted(found)))
+    return tuple(layers)
+
+
+def links(
+    setting: Setting, operations: Iterable[Operation]
+) -> list[tuple[Operation, Operation, str]]:
+    """Every morphism between two of the operations: (parent, child, the morphism's name)."""
+    ops = sorted(operations)
+    known = set(ops)
+    return [
+        (op, child, morphism.name)
+        for op in ops
+        for morphism, child in morphs(op, setting.limits)
+        if child in known
+    ]
+
+
+def discoverable(setting: Setting, steps: int = PAPER_STEPS) -> tuple[Operation, ...]:
+    """All operations that `steps` replacements can reach, those of the initial pool included."""
+    return tuple(op for layer in by_distance(setting, steps) for op in layer)
+
+
+def count_convs(setting: Setting, steps: int = PAPER_STEPS, dilated_1x1: bool = False) -> int:
+    """The number of convolutions within `steps` morphisms.
+
+    `dilated_1x1` counts kernel 1 with dilation 2 too, which the paper's table does although its
+    caption says otherwise: 36 and 80 where the rules give 32 and 73.
+    """
+    limits = replace(setting.limits, dilated_1x1=dilated_1x1)
+    layers = by_distance(replace(setting, limits=limits), steps)
+    return sum(isinstance(op, Conv) for layer in layers for op in layer)
+
+
+def count_cells(num_operations: int, num_nodes: int = 4) -> int:
+    """The number of cells: each node picks two of its inputs, and an operation for each."""
+    inputs = range(NUM_INPUTS, NUM_INPUTS + num_nodes)
+    return prod(comb(states, 2) * num_operations**2 for states in inputs)

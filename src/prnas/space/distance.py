@@ -1,0 +1,108 @@
+"""When two cells are the same, and how far apart they are otherwise."""
+
+from prnas.space.genotype import NUM_INPUTS, Cell, Edge, Genotype, Node
+
+# Ties among look-alike nodes branch; past this many branches the given order decides.
+_MOST_BRANCHES = 720
+
+
+def canonical(genotype: Genotype) -> Genotype:
+    """The same genotype whatever the order of edges, of nodes, and of the concatenation."""
+    return Genotype(canonical_cell(genotype.normal), canonical_cell(genotype.reduction))
+
+
+def canonical_cell(cell: Cell) -> Cell:
+    """Nodes renumbered so that, one by one, the smallest description comes first."""
+    partial: list[tuple[int, ...]] = [()]  # orders of the nodes placed so far, all equally small
+    for _ in cell.nodes:
+        ranked: dict[tuple[bool, Node], list[tuple[int, ...]]] = {}
+        for order in partial:
+            new = _numbering(order)
+            for number, node in enumerate(cell.nodes):
+                if number in order or any(edge.input not in new for edge in node):
+                    continue
+                key = (NUM_INPUTS + number not in cell.concat, _renamed(node, new))
+                ranked.setdefault(key, []).append((*order, number))
+        partial = ranked[min(ranked)][:_MOST_BRANCHES]
+    return min(
+        (_reordered(cell, order) for order in partial), key=lambda one: (one.nodes, one.concat)
+    )
+
+
+def _numbering(order: tuple[int, ...]) -> dict[int, int]:
+    """New state numbers: the cell's inputs, then the nodes in their order."""
+    return {new: old for old, new in _numbering_of(order).items()}
+
+
+def _renamed(node: Node, new: dict[int, int]) -> Node:
+    first, second = sorted(Edge(new[edge.input], edge.op) for edge in node)
+    return first, second
+
+
+def _reordered(cell: Cell, order: tuple[int, ...]) -> Cell:
+    new = _numbering(order)
+    nodes = tuple(_renamed(cell.nodes[number], new) for number in order)
+    return Cell(nodes, tuple(sorted(new[state] for state in cell.concat)), cell.repeated_inputs)
+
+
+def edit_distance(one: Genotype, other: Genotype) -> int:
+    """The least number of single edits between two genotypes, both cells together.
+
+    An edit changes the operation of an edge, rewires its input, or puts a node into or out of the
+    concatenation. The numbering of nodes does not matter. A node that only one of them has costs
+    its two edges (two edits each) and its place in the concatenation. This follows NAS-Bench-101
+    (Ying et al., 2019), which the paper cites for its locality property.
+    """
+    return cell_distance(one.normal, other.normal) + cell_distance(one.reduction, other.reduction)
+
+
+def cell_distance(one: Cell, other: Cell) -> int:
+    """The edit distance of two cells: exact, over all ways to match their nodes."""
+    few, many = sorted((one, other), key=lambda cell: cell.num_nodes)
+    extra = many.num_nodes - few.num_nodes
+    best = 4 * many.num_nodes + many.num_nodes + few.num_nodes + 1  # more than any matching costs
+
+    def match(places: tuple[int, ...], edits: int) -> None:
+        # A node reads only earlier ones, so its cost is known once they have their places.
+        nonlocal best
+        if edits >= best:
+            return
+        number = len(places)
+        if number == few.num_nodes:
+            left = set(range(many.num_nodes)).difference(places)
+            best = min(best, edits + 4 * extra + sum(_joins(many, node) for node in left))
+            return
+        new = _numbering_of(places)
+        costs = [
+            (
+                _node_distance(few.nodes[number], many.nodes[place], new)
+                + (_joins(few, number) != _joins(many, place)),
+                place,
+            )
+            for place in range(many.num_nodes)
+            if place not in places
+        ]
+        for cost, place in sorted(costs):
+            match((*places, place), edits + cost)
+
+    match((), 0)
+    return best
+
+
+def _joins(cell: Cell, number: int) -> bool:
+    return NUM_INPUTS + number in cell.concat
+
+
+def _numbering_of(places: tuple[int, ...]) -> dict[int, int]:
+    """The states of one cell as those of another, whose node `places[i]` is its node i."""
+    inputs = {state: state for state in range(NUM_INPUTS)}
+    return inputs | {NUM_INPUTS + at: NUM_INPUTS + place for at, place in enumerate(places)}
+
+
+def _node_distance(one: Node, other: Node, new: dict[int, int]) -> int:
+    def cost(mine: Edge, theirs: Edge) -> int:
+        return (new[mine.input] != theirs.input) + (mine.op != theirs.op)
+
+    straight = cost(one[0], other[0]) + cost(one[1], other[1])
+    crossed = cost(one[0], other[1]) + cost(one[1], other[0])
+    return min(straight, crossed)

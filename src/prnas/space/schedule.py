@@ -1,0 +1,123 @@
+"""Cycles and their schedule: PR-DARTS, DARTS and P-DARTS differ in these values alone."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from pydantic import ConfigDict, Field
+
+from prnas.space.operations import STRICT, checked_int
+
+MOST_EPOCHS = 100_000
+MOST_CELLS = 200
+MIN_CELLS = 3  # fewer have no normal cell: two are reductions
+MOST_CHANNELS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """One stretch of training and the prune-and-replace that ends it.
+
+    `candidates` is the size of every pool after the replacement, `morphisms` how many of them are
+    new children. `cells` and `channels` (`None`: as in the network's config) and `skip_dropout`
+    shape the supernet during the cycle.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    epochs: int
+    grace_epochs: int
+    morphisms: int
+    candidates: int
+    cells: int | None = None
+    channels: int | None = None
+    skip_dropout: float = 0.0
+
+    @property
+    def survivors(self) -> int:
+        """How many candidates the pruning leaves on every edge."""
+        return self.candidates - self.morphisms
+
+    def problems(self) -> Iterable[str]:
+        """What is wrong with the cycle by itself."""
+        bounds: list[tuple[str, object, int, int]] = [
+            ("epochs", self.epochs, 1, MOST_EPOCHS),
+            ("grace_epochs", self.grace_epochs, 0, MOST_EPOCHS),
+            ("morphisms", self.morphisms, 0, 1000),
+            ("candidates", self.candidates, 1, 1000),
+        ]
+        if self.cells is not None:
+            bounds.append(("cells", self.cells, MIN_CELLS, MOST_CELLS))
+        if self.channels is not None:
+            bounds.append(("channels", self.channels, 1, MOST_CHANNELS))
+        for name, value, least, most in bounds:
+            try:
+                checked_int(name, value, least, most)
+            except ValueError as error:
+                yield str(error)
+        if self.grace_epochs > self.epochs:
+            yield f"grace_epochs ({self.grace_epochs}) exceed the cycle's epochs ({self.epochs})"
+        if self.morphisms and self.morphisms >= self.candidates:
+            yield (
+                f"morphisms ({self.morphisms}) must be fewer than candidates "
+                f"({self.candidates}), so that a parent stays"
+            )
+        if not 0 <= self.skip_dropout < 1:
+            yield f"skip_dropout must be at least 0 and below 1, got {self.skip_dropout}"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """All cycles of a search, checked as a whole: one error names every problem."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    cycles: Annotated[tuple[Cycle, ...], Field(strict=False)]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cycles", tuple(self.cycles))
+        if problems := list(self._problems()):
+            raise ValueError("; ".join(problems))
+
+    def _problems(self) -> Iterable[str]:
+        if not self.cycles:
+            yield "a schedule has at least one cycle"
+            return
+        for number, cycle in enumerate(self.cycles):
+            for problem in cycle.problems():
+                yield f"cycles[{number}]: {problem}"
+        last = self.cycles[-1]
+        where = f"cycles[{len(self.cycles) - 1}]"
+        if last.candidates != 1:
+            yield (
+                f"{where}: the last cycle must end with one candidate on every edge, "
+                f"got candidates = {last.candidates}"
+            )
+        if last.morphisms:
+            yield f"{where}: the last cycle adds no children, got morphisms = {last.morphisms}"
+
+    def pool_problems(self, initial_size: int) -> list[str]:
+        """What cannot come true for pools of `initial_size`: sizes that they never reach."""
+        problems: list[str] = []
+        size = initial_size
+        for number, cycle in enumerate(self.cycles):
+            if cycle.survivors > size:
+                problems.append(
+                    f"cycles[{number}]: {cycle.survivors} candidates are to stay, "
+                    f"but the pools hold {size}"
+                )
+            size = cycle.candidates
+        return problems
+
+    @property
+    def num_epochs(self) -> int:
+        return sum(cycle.epochs for cycle in self.cycles)
+
+    @property
+    def num_replacements(self) -> int:
+        """How many cycles add children: the most morphisms that can separate two operations."""
+        return sum(cycle.morphisms > 0 for cycle in self.cycles)
+
+
+def paper_schedule() -> Schedule:
+    """The paper's nine cycles of 100 epochs."""
+    first = [Cycle(15, 5, 3, 6)] * 2 + [Cycle(10, 3, 3, 6)] * 3
+    return Schedule((*first, *(Cycle(10, 3, 0, left) for left in (4, 3, 2, 1))))

@@ -1,0 +1,129 @@
+"""The settings of the paper, and a user's own: how far morphisms may go, and from where."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from prnas.space.operations import (
+    LARGEST,
+    STRICT,
+    Conv,
+    Operation,
+    OperationField,
+    Pool,
+    Skip,
+    Zero,
+    checked_int,
+    checked_kernel,
+)
+from prnas.space.reading import FormatError, suggestion, validated
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds within which convolutions may be morphed; `None` is no bound.
+
+    Kernel 1 with dilation above 1 computes the same as dilation 1, so it is left out.
+    `dilated_1x1` counts it all the same, as the paper's table does.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    kernel_min: int = 3
+    kernel_max: int = 7
+    dilation_max: int = 2
+    depth_max: int | None = 1
+    width_max: int | None = 1
+    dilated_1x1: bool = False
+
+    def __post_init__(self) -> None:
+        checked_kernel(self.kernel_min)
+        checked_kernel(self.kernel_max)
+        checked_int("dilation_max", self.dilation_max)
+        if self.kernel_min > self.kernel_max:
+            raise ValueError(
+                f"kernel_min must not exceed kernel_max, got {self.kernel_min} > {self.kernel_max}"
+            )
+        if self.depth_max is not None:
+            checked_int("depth_max", self.depth_max, least=0)
+        if self.width_max is not None:
+            checked_int("width_max", self.width_max)
+
+    @property
+    def depth_bound(self) -> int:
+        return LARGEST if self.depth_max is None else self.depth_max
+
+    @property
+    def width_bound(self) -> int:
+        return LARGEST if self.width_max is None else self.width_max
+
+    def allows(self, op: Operation) -> bool:
+        """Whether `op` lies within the limits; only convolutions have any."""
+        if not isinstance(op, Conv):
+            return True
+        return (
+            self.kernel_min <= op.kernel <= self.kernel_max
+            and op.dilation <= self.dilation_max
+            and len(op.expansions) <= self.depth_bound
+            and all(width <= self.width_bound for width in op.expansions)
+            and (self.dilated_1x1 or op.kernel > 1 or op.dilation == 1)
+        )
+
+
+INITIAL_POOL: tuple[Operation, ...] = (Pool("max", 3), Pool("avg", 3), Skip(), Conv(3))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A search space: limits for the morphisms, and the pool that every edge starts with."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    name: str = "own"
+    limits: Limits = Limits()
+    initial_pool: Annotated[tuple[OperationField, ...], Field(strict=False)] = INITIAL_POOL
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "initial_pool", tuple(self.initial_pool))
+        if problems := list(self._problems()):
+            raise ValueError("; ".join(problems))
+
+    def _problems(self) -> Iterable[str]:
+        if all(isinstance(op, Zero) for op in self.initial_pool):
+            yield "initial_pool must hold an operation other than 'zero'"
+        if len(set(self.initial_pool)) < len(self.initial_pool):
+            yield "initial_pool holds an operation twice"
+        for op in self.initial_pool:
+            if not self.limits.allows(op):
+                yield f"'{op.label}' of the initial_pool lies outside the limits"
+
+
+SETTINGS: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting("darts-like", Limits(3, 7, 2, 1, 1)),
+        Setting("depth-restricted", Limits(1, 7, 2, 1, 5)),
+        Setting("unrestricted", Limits(1, 7, 2, None, None)),
+    )
+}
+
+
+def named_setting(name: str) -> Setting:
+    """One of the `SETTINGS`; an unknown name is answered with the known ones."""
+    if name not in SETTINGS:
+        raise FormatError([f"no setting is called '{name:.60}'." + suggestion(name, SETTINGS)])
+    return SETTINGS[name]
+
+
+_ADAPTER = TypeAdapter(Setting)
+
+
+def setting_from_data(data: Any) -> Setting:
+    """A user's own setting from parsed YAML or JSON; a `FormatError` names every problem."""
+    return validated(_ADAPTER, data, "setting")
+
+
+def setting_to_data(setting: Setting) -> dict[str, Any]:
+    """Plain data that `setting_from_data` reads; operations by their labels."""
+    data: dict[str, Any] = _ADAPTER.dump_python(setting, mode="json")
+    return {**data, "initial_pool": [op.label for op in setting.initial_pool]}

@@ -1,0 +1,57 @@
+"""Published cells, by name, with what their papers report."""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, ClassVar
+
+from pydantic import BeforeValidator, ConfigDict, TypeAdapter
+
+from prnas.space.genotype import Genotype
+from prnas.space.operations import STRICT
+from prnas.space.reading import FormatError, parse_json, suggestion
+
+Error = tuple[float, float | None]  # mean and standard deviation, in per cent
+
+
+@dataclass(frozen=True, slots=True)
+class ZooEntry:
+    """A published genotype. Errors are test errors in per cent, parameters are in millions."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT | ConfigDict(arbitrary_types_allowed=True)
+    title: str
+    citation: str
+    reference: str
+    cifar10_error: Error | None
+    cifar100_error: Error | None
+    published_parameters: float
+    gpu_days: float
+    note: str
+    genotype: Annotated[Genotype, BeforeValidator(Genotype.from_json)]
+
+
+@cache
+def entries() -> dict[str, ZooEntry]:
+    """Every entry by name."""
+    text = (files("prnas.space") / "zoo.json").read_text(encoding="utf-8")
+    parse_json(text)  # no key twice: a cell would vanish unseen
+    return TypeAdapter(dict[str, ZooEntry]).validate_json(text)
+
+
+def names() -> list[str]:
+    """The names of the published cells."""
+    return list(entries())
+
+
+def entry(name: str) -> ZooEntry:
+    """A published cell with its results; an unknown name is answered with the known ones."""
+    if name not in entries():
+        raise FormatError(
+            [f"no published cell is called '{name:.60}'." + suggestion(name, names())]
+        )
+    return entries()[name]
+
+
+def get(name: str) -> Genotype:
+    """The genotype of a published cell."""
+    return entry(name).genotype
