@@ -81,6 +81,16 @@ def _list_in_line(dumper: _Dumper, data: list[Any]) -> yaml.Node:
     return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=plain)
 
 
+# Line breaks of Unicode, which PyYAML writes as they are and reads back as blanks.
+_BREAKS = frozenset("\x85\u2028\u2029\ufeff")
+
+
+def _quoted_if_odd(dumper: _Dumper, data: str) -> yaml.Node:
+    style = '"' if _BREAKS.intersection(data) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _quoted_if_odd)
 _Dumper.add_representer(dict, _short_in_line)
 _Dumper.add_representer(list, _list_in_line)
 

@@ -1,10 +1,9 @@
 """From what a person typed, a name or a file, to a value; and out to files again."""
 
-import os
-import tempfile
 from pathlib import Path
 
 from prnas import recipes
+from prnas.atomic import write_atomically
 from prnas.config import SearchConfig
 from prnas.errors import UserError
 from prnas.space import zoo
@@ -32,17 +31,9 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a whole file or nothing: no reader ever sees half of it."""
+    """Write a whole file or nothing, or a `UserError` that says why not."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:50]}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            Path(name).chmod(0o644)
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_atomically(path, text.encode())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
 

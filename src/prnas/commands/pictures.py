@@ -11,7 +11,7 @@ def save_picture(picture: Picture, path: Path) -> None:
     """Write a picture in the format that the path's ending names, and say where it went."""
     try:
         save(picture, path)
-    except ValueError as error:
+    except (ValueError, ImportError) as error:  # a wrong ending, or matplotlib missing
         raise UserError(str(error)) from None
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None

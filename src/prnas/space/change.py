@@ -45,9 +45,9 @@ class EdgeChange:
     added: Annotated[tuple[Added, ...], Field(strict=False)] = ()
 
     def then(self, later: "EdgeChange") -> "EdgeChange":
-        """Both changes as one. `later` must not prune what this one added."""
-        if {one.op for one in self.added} & {one.op for one in later.pruned}:
-            raise ValueError("cannot join changes: the later one prunes what the earlier one added")
+        """Both changes as one: pruning first, adding second."""
+        if self.added and later.pruned:
+            raise ValueError("changes join in the order of a cycle: pruning, then adding")
         return EdgeChange(self.pruned + later.pruned, self.added + later.added)
 
 

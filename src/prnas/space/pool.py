@@ -58,11 +58,11 @@ class EdgePool:
 
     def apply(self, change: EdgeChange) -> "EdgePool":
         """The pool after a change: survivors in their old order, then the children."""
-        pruned = {one.op for one in change.pruned}
-        if not pruned.issubset(self.candidates):
-            raise ValueError("the change prunes what the pool does not hold")
+        pruned = [one.op for one in change.pruned]
         stay = tuple(op for op in self.candidates if op not in pruned)
-        if not {one.parent for one in change.added}.issubset(stay):
+        if len(stay) + len(pruned) != len(self.candidates):
+            raise ValueError("the change prunes what the pool does not hold")
+        if any(one.parent not in stay for one in change.added):
             raise ValueError("the change adds a child whose parent did not stay")
         born = tuple(Birth(one.op, one.parent, one.morphism) for one in change.added)
         return EdgePool(stay + tuple(one.op for one in change.added), self.births + born)
@@ -75,6 +75,12 @@ class EdgePool:
         The best convolution always stays, except in the `last` cycle, when instead a 'zero' goes
         before anything else, since no genotype may keep it. The generator breaks ties.
         """
+        change = self._prune(weights, keep, generator, last)
+        return self.apply(change), change
+
+    def _prune(
+        self, weights: Sequence[float], keep: int, generator: Random, last: bool
+    ) -> EdgeChange:
         if keep < 1:
             raise ValueError(f"a pool keeps at least one candidate, got {keep}")
         probabilities = softmax(weights, len(self.candidates))
@@ -84,13 +90,15 @@ class EdgePool:
         stay = ranked[:keep]
         if not last:
             convs = [place for place in ranked if isinstance(self.candidates[place], Conv)]
-            if convs and not set(convs) & set(stay):
+            if convs and convs[0] not in stay:
                 stay[-1] = convs[0]
-        gone = sorted(set(range(len(ranked))).difference(stay))
-        change = EdgeChange(
-            pruned=tuple(Pruned(self.candidates[place], probabilities[place]) for place in gone)
+        return EdgeChange(
+            pruned=tuple(
+                Pruned(op, probabilities[place])
+                for place, op in enumerate(self.candidates)
+                if place not in stay
+            )
         )
-        return self.apply(change), change
 
     def replace(
         self, weights: Sequence[float], number: int, limits: Limits, generator: Random
@@ -101,20 +109,31 @@ class EdgePool:
         the child is unknown to this edge; only when no unknown child is left, given that it is
         not in the pool now. If there is none either, the pool stays smaller.
         """
-        probabilities = softmax(weights, len(self.candidates))
-        held, present = set(self.held), set(self.candidates)
+        change = self._replace(self.candidates, weights, number, limits, generator)
+        return self.apply(change), change
+
+    def _replace(
+        self,
+        parents: Sequence[Operation],
+        weights: Sequence[float],
+        number: int,
+        limits: Limits,
+        generator: Random,
+    ) -> EdgeChange:
+        probabilities = softmax(weights, len(parents))
+        held, present = set(self.held), set(parents)
         added: list[Added] = []
         for _ in range(number):
-            draws, returned = _draws(self.candidates, probabilities, limits, held), False
+            draws, returned = _draws(parents, probabilities, limits, held), False
             if not draws:
-                draws, returned = _draws(self.candidates, probabilities, limits, present), True
+                draws, returned = _draws(parents, probabilities, limits, present), True
             if not draws:
                 break
             place, morphism, child, probability = draws[_index(draws, generator)]
             added.append(
                 Added(
                     op=child,
-                    parent=self.candidates[place],
+                    parent=parents[place],
                     morphism=morphism.name,
                     parent_probability=probabilities[place],
                     probability=probability,
@@ -123,8 +142,7 @@ class EdgePool:
             )
             held.add(child)
             present.add(child)
-        change = EdgeChange(added=tuple(added))
-        return self.apply(change), change
+        return EdgeChange(added=tuple(added))
 
     def evolve(
         self,
@@ -137,11 +155,13 @@ class EdgePool:
         last: bool = False,
     ) -> tuple["EdgePool", EdgeChange]:
         """Prune, then replace: an edge's part in the end of a cycle."""
-        pruned_pool, pruned = self.prune(weights, keep, generator, last=last)
-        of = dict(zip(self.candidates, weights, strict=True))
-        left = [of[op] for op in pruned_pool.candidates]
-        pool, replaced = pruned_pool.replace(left, number, limits, generator)
-        return pool, pruned.then(replaced)
+        pruned = self._prune(weights, keep, generator, last)
+        gone = [one.op for one in pruned.pruned]
+        stay = [place for place, op in enumerate(self.candidates) if op not in gone]
+        parents = [self.candidates[place] for place in stay]
+        left = [weights[place] for place in stay]
+        change = pruned.then(self._replace(parents, left, number, limits, generator))
+        return self.apply(change), change
 
     def to_json(self) -> dict[str, Any]:
         return _ADAPTER.dump_python(self, mode="json")

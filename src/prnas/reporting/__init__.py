@@ -1,0 +1,1 @@
+"""What a run and its result look like to people: drawings and reports."""

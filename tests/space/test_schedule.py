@@ -1,0 +1,70 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prnas.space.schedule import Cycle, Schedule, paper_schedule
+
+
+def test_the_papers_table() -> None:
+    schedule = paper_schedule()
+    rows = [(c.epochs, c.grace_epochs, c.morphisms, c.candidates) for c in schedule.cycles]
+    assert rows == [
+        (15, 5, 3, 6),
+        (15, 5, 3, 6),
+        *[(10, 3, 3, 6)] * 3,
+        (10, 3, 0, 4),
+        (10, 3, 0, 3),
+        (10, 3, 0, 2),
+        (10, 3, 0, 1),
+    ]
+    assert schedule.num_epochs == 100
+    assert schedule.num_replacements == 5
+    assert schedule.pool_problems(4) == []
+
+
+def test_every_problem_in_one_message() -> None:
+    with pytest.raises(ValueError, match="cycles") as error:
+        Schedule(
+            (
+                Cycle(2, 3, 0, 4),
+                Cycle(0, 0, 5, 4),
+                Cycle(5, 1, 1, 2, cells=2, channels=0, skip_dropout=1.0),
+            )
+        )
+    said = str(error.value)
+    for problem in (
+        "cycles[0]: grace_epochs (3) exceed the cycle's epochs (2)",
+        "cycles[1]: epochs must be a whole number from 1",
+        "cycles[1]: morphisms (5) must be fewer than candidates (4)",
+        "cycles[2]: cells must be a whole number from 3",
+        "cycles[2]: channels must be a whole number from 1",
+        "cycles[2]: skip_dropout must be at least 0 and below 1, got 1.0",
+        "cycles[2]: the last cycle must end with one candidate on every edge, got candidates = 2",
+        "cycles[2]: the last cycle adds no children, got morphisms = 1",
+    ):
+        assert problem in said
+
+
+def test_an_empty_schedule_is_none() -> None:
+    with pytest.raises(ValueError, match="at least one cycle"):
+        Schedule(())
+
+
+def test_pools_that_never_reach_their_size() -> None:
+    schedule = Schedule((Cycle(1, 0, 0, 5), Cycle(1, 0, 0, 1)))
+    assert schedule.pool_problems(8) == []
+    assert schedule.pool_problems(4) == [
+        "cycles[0]: 5 candidates are to stay, but the pools hold 4"
+    ]
+
+
+@given(st.lists(st.tuples(*[st.integers(-2, 8)] * 4), min_size=1, max_size=5))
+def test_what_is_accepted_is_sound(rows: list[tuple[int, int, int, int]]) -> None:
+    try:
+        schedule = Schedule(tuple(Cycle(*row) for row in rows))
+    except ValueError:
+        return
+    for cycle in schedule.cycles:
+        assert 0 <= cycle.grace_epochs <= cycle.epochs
+        assert cycle.survivors >= 1
+    assert schedule.cycles[-1].candidates == 1
