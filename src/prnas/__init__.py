@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from prnas.config import SearchConfig
+    from prnas.nets.network import build
     from prnas.space import zoo
     from prnas.space.genotype import Cell, Edge, Genotype
     from prnas.space.operations import Conv, Pool, Skip, Zero
@@ -20,12 +21,14 @@ __all__ = [
     "Skip",
     "Zero",
     "__version__",
+    "build",
     "zoo",
 ]
 
 # Names are looked up when they are first used: `import prnas` and `prnas --help` stay instant.
 _HOMES = {
     "SearchConfig": "prnas.config",
+    "build": "prnas.nets.network",
     "Cell": "prnas.space.genotype",
     "Edge": "prnas.space.genotype",
     "Genotype": "prnas.space.genotype",

@@ -1,0 +1,1 @@
+"""Networks as torch modules, built from the values of `prnas.space`."""

@@ -1,0 +1,42 @@
+"""Weights from a generator: the same seed gives the same weights, whatever ran before."""
+
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def construct(make: Callable[[], M], generator: torch.Generator) -> M:
+    """The module that `make` builds, its weights drawn from `generator` alone.
+
+    It is built without storage first, so that PyTorch's own initialisation, which draws from the
+    global generator, never runs.
+    """
+    with torch.device("meta"):
+        module = make()
+    module.to_empty(device="cpu")
+    initialize(module, generator)
+    return module
+
+
+def initialize(module: nn.Module, generator: torch.Generator) -> None:
+    """PyTorch's default initialisation, in the order of the modules, from `generator`."""
+    for part in module.modules():
+        if isinstance(part, nn.Conv2d | nn.Linear):
+            draw_weight(part.weight, generator)
+            if part.bias is not None:
+                bound = 1 / math.sqrt(part.weight[0].numel())
+                nn.init.uniform_(part.bias, -bound, bound, generator=generator)
+        elif isinstance(part, nn.BatchNorm2d):
+            part.reset_parameters()  # constants
+        elif next(part.parameters(recurse=False), None) is not None:
+            raise TypeError(f"no initialisation is known for {type(part).__name__}")
+
+
+def draw_weight(weight: Tensor, generator: torch.Generator) -> None:
+    """Fill a weight as `nn.Conv2d` and `nn.Linear` do."""
+    nn.init.kaiming_uniform_(weight, a=math.sqrt(5), generator=generator)

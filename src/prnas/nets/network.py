@@ -1,0 +1,241 @@
+"""The final network of a genotype: a plain module."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from prnas.nets.initialize import construct
+from prnas.nets.operations import build as build_operation
+from prnas.nets.operations import preprocess
+from prnas.space import genotype as space
+from prnas.space.genotype import NUM_INPUTS, Genotype, Role
+from prnas.space.plan import CellPlan, plan_cells, reduction_places
+from prnas.space.size import Output, Stem
+
+AUXILIARY_STRIDE: dict[Stem, int] = {"cifar": 3, "imagenet": 2}
+
+
+def drop_path(x: Tensor, probability: float, generator: torch.Generator | None = None) -> Tensor:
+    """Set whole images of a batch to zero with `probability`; scale the others to keep the mean."""
+    keep = 1 - probability
+    shape = (x.shape[0], *(1,) * (x.ndim - 1))
+    # Drawn where the generator lives (the CPU), so that every device drops the same paths.
+    place = generator.device if generator is not None else x.device
+    kept = torch.empty(shape, dtype=x.dtype, device=place).bernoulli_(keep, generator=generator)
+    return x * (kept / keep).to(x.device)
+
+
+class Cell(nn.Module):
+    """A cell of the final network: two edges into each node."""
+
+    def __init__(self, cell: space.Cell, plan: CellPlan, output: Output) -> None:
+        super().__init__()
+        self.output: Output = output
+        self.concat = cell.concat
+        self.preprocess = nn.ModuleList(
+            [
+                preprocess(plan.c_before_last, plan.channels, plan.after_reduction, affine=True),
+                preprocess(plan.c_last, plan.channels, False, affine=True),
+            ]
+        )
+        self.inputs = [(first.input, second.input) for first, second in cell.nodes]
+        self.operations = nn.ModuleList(
+            nn.ModuleList(
+                build_operation(
+                    edge.op,
+                    plan.channels,
+                    stride=2 if plan.reduces and edge.input < NUM_INPUTS else 1,
+                    affine=True,
+                )
+                for edge in node
+            )
+            for node in cell.nodes
+        )
+
+    def forward(
+        self,
+        before_last: Tensor,
+        last: Tensor,
+        drop_probability: float,
+        generator: torch.Generator | None,
+    ) -> Tensor:
+        states = [self.preprocess[0](before_last), self.preprocess[1](last)]
+        for inputs, node in zip(self.inputs, self.operations, strict=True):
+            parts: list[Tensor] = []
+            for source, operation in zip(inputs, node, strict=True):
+                part = operation(states[source])
+                if drop_probability > 0 and not isinstance(operation, nn.Identity):
+                    part = drop_path(part, drop_probability, generator)
+                parts.append(part)
+            states.append(parts[0] + parts[1])
+        out = [states[state] for state in self.concat]
+        if self.output == "concat":
+            return torch.cat(out, dim=1)
+        return torch.stack(out).mean(dim=0)
+
+
+class AuxiliaryHead(nn.Module):
+    """A second classifier two thirds into the network, for training only.
+
+    Made for 8 x 8 (CIFAR) or 7 x 7 (ImageNet) features, which pool to 2 x 2; features of another
+    size are pooled to 2 x 2 adaptively.
+    """
+
+    def __init__(self, channels: int, classes: int, stride: int) -> None:
+        super().__init__()
+        self.stride = stride
+        self.features = nn.Sequential(
+            nn.Conv2d(channels, 128, 1, bias=False),
+            nn.BatchNorm2d(128),
+            nn.ReLU(),
+            nn.Conv2d(128, 768, 2, bias=False),
+            nn.BatchNorm2d(768),
+            nn.ReLU(),
+        )
+        self.classifier = nn.Linear(768, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.relu(x)
+        fits = all((size - 5) // self.stride == 1 and size >= 5 for size in x.shape[2:])
+        x = F.avg_pool2d(x, 5, self.stride) if fits else F.adaptive_avg_pool2d(x, 2)
+        return self.classifier(self.features(x).flatten(1))
+
+
+class ImageNetStem(nn.Module):
+    """Three 3 x 3 convolutions of stride 2: the first cell reads after two and after three."""
+
+    def __init__(self, input_channels: int, channels: int) -> None:
+        super().__init__()
+        half = channels // 2
+        self.quarter = nn.Sequential(
+            nn.Conv2d(input_channels, half, 3, stride=2, padding=1, bias=False),
+            nn.BatchNorm2d(half),
+            nn.ReLU(),
+            nn.Conv2d(half, channels, 3, stride=2, padding=1, bias=False),
+            nn.BatchNorm2d(channels),
+        )
+        self.eighth = nn.Sequential(
+            nn.ReLU(),
+            nn.Conv2d(channels, channels, 3, stride=2, padding=1, bias=False),
+            nn.BatchNorm2d(channels),
+        )
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        quarter = self.quarter(x)
+        return quarter, self.eighth(quarter)
+
+
+class CifarStem(nn.Module):
+    """A 3 x 3 convolution to three times the channels, BN: both inputs of the first cell."""
+
+    def __init__(self, input_channels: int, channels: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(input_channels, channels, 3, padding=1, bias=False)
+        self.bn = nn.BatchNorm2d(channels)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.bn(self.conv(x))
+        return x, x
+
+
+class Network(nn.Module):
+    """The final network. Set `drop_path_probability` during training as the schedule asks.
+
+    In training mode with an auxiliary head, it returns (logits, auxiliary logits), else logits.
+    A `generator` passed to the call decides which paths drop; without one, PyTorch's global does.
+    """
+
+    def __init__(
+        self,
+        genotype: Genotype,
+        channels: int,
+        cells: int,
+        classes: int,
+        stem: Stem,
+        auxiliary: bool,
+        output: Output,
+        input_channels: int,
+    ) -> None:
+        super().__init__()
+        self.drop_path_probability = 0.0
+        stem_channels = 3 * channels if stem == "cifar" else channels
+        make_stem = CifarStem if stem == "cifar" else ImageNetStem
+        self.stem = make_stem(input_channels, stem_channels)
+        width: dict[Role, int] = {
+            role: len(genotype.cell(role).concat) if output == "concat" else 1
+            for role in space.ROLES
+        }
+        plans, c_out = plan_cells(
+            cells, channels, stem_channels, width, after_reduction=stem == "imagenet"
+        )
+        self.cells = nn.ModuleList(Cell(genotype.cell(plan.role), plan, output) for plan in plans)
+        self.auxiliary_place = reduction_places(cells)[1]
+        self.auxiliary = None
+        if auxiliary:
+            plan = plans[self.auxiliary_place]
+            c_auxiliary = plan.channels * width[plan.role]
+            self.auxiliary = AuxiliaryHead(c_auxiliary, classes, AUXILIARY_STRIDE[stem])
+        self.classifier = nn.Linear(c_out, classes)
+
+    def forward(
+        self, images: Tensor, generator: torch.Generator | None = None
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        before_last, last = self.stem(images)
+        drop = self.drop_path_probability if self.training else 0.0
+        auxiliary_logits = None
+        for place, cell in enumerate(self.cells):
+            before_last, last = last, cell(before_last, last, drop, generator)
+            if self.training and self.auxiliary is not None and place == self.auxiliary_place:
+                auxiliary_logits = self.auxiliary(last)
+        logits = self.classifier(last.mean(dim=(2, 3)))
+        return logits if auxiliary_logits is None else (logits, auxiliary_logits)
+
+
+def build(
+    genotype: Genotype,
+    channels: int = 36,
+    cells: int = 20,
+    classes: int = 10,
+    *,
+    stem: Stem = "cifar",
+    auxiliary: bool = False,
+    output: Output = "concat",
+    input_channels: int = 3,
+    generator: torch.Generator | None = None,
+) -> Network:
+    """The network that repeats a genotype's cells. The defaults are the paper's for CIFAR-10.
+
+    Its weights come from `generator` (a new one of seed 0 by default) alone. All problems with
+    the arguments are raised in one `ValueError`.
+    """
+    _check(
+        channels=(channels, 1),
+        cells=(cells, 3),
+        classes=(classes, 1),
+        input_channels=(input_channels, 1),
+        stem=(stem, ("cifar", "imagenet")),
+        output=(output, ("concat", "mean")),
+    )
+    if stem == "imagenet" and channels % 2:
+        raise ValueError(
+            f"the ImageNet stem halves the channels: they must be even, got {channels}"
+        )
+    generator = generator or torch.Generator().manual_seed(0)
+    return construct(
+        lambda: Network(
+            genotype, channels, cells, classes, stem, auxiliary, output, input_channels
+        ),
+        generator,
+    )
+
+
+def _check(**arguments: tuple[object, int | tuple[str, ...]]) -> None:
+    problems: list[str] = []
+    for name, (value, rule) in arguments.items():
+        if isinstance(rule, tuple):
+            if value not in rule:
+                problems.append(f"{name} must be one of {', '.join(rule)}, got {value!r:.60}")
+        elif not isinstance(value, int) or isinstance(value, bool) or value < rule:
+            problems.append(f"{name} must be a whole number of at least {rule}, got {value!r:.60}")
+    if problems:
+        raise ValueError("; ".join(problems))

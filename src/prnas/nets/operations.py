@@ -1,0 +1,140 @@
+"""Operations as modules. `build` is the only place that maps a spec to its module."""
+
+from typing import assert_never
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
+
+
+class SeparableConv(nn.Module):
+    """ReLU, depthwise k x k (dilated), pointwise 1 x 1, batch normalisation."""
+
+    def __init__(
+        self, c_in: int, c_out: int, kernel: int, stride: int, dilation: int, affine: bool
+    ) -> None:
+        super().__init__()
+        padding = dilation * (kernel - 1) // 2
+        self.depthwise = nn.Conv2d(
+            c_in, c_in, kernel, stride, padding, dilation, groups=c_in, bias=False
+        )
+        self.pointwise = nn.Conv2d(c_in, c_out, 1, bias=False)
+        self.bn = nn.BatchNorm2d(c_out, affine=affine)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.bn(self.pointwise(self.depthwise(F.relu(x))))
+
+
+class ConvChain(nn.Sequential):
+    """The separable convolutions of a `Conv`; only the first carries the stride."""
+
+    def __init__(self, spec: Conv, channels: int, stride: int, affine: bool) -> None:
+        widths = [channels, *(width * channels for width in spec.expansions), channels]
+        super().__init__(
+            *(
+                SeparableConv(
+                    c_in, c_out, spec.kernel, stride if place == 0 else 1, spec.dilation, affine
+                )
+                for place, (c_in, c_out) in enumerate(zip(widths, widths[1:], strict=False))
+            )
+        )
+
+
+class FactorizedReduction(nn.Module):
+    """ReLU, two 1 x 1 convolutions of stride 2, the second one pixel further both ways, BN."""
+
+    def __init__(self, c_in: int, c_out: int, affine: bool) -> None:
+        super().__init__()
+        half = c_out // 2
+        self.first = nn.Conv2d(c_in, half, 1, stride=2, bias=False)
+        self.second = nn.Conv2d(c_in, c_out - half, 1, stride=2, bias=False)
+        self.bn = nn.BatchNorm2d(c_out, affine=affine)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.relu(x)
+        # Padded after the shift, so that both halves have the same size for odd images too.
+        shifted = F.pad(x, (-1, 1, -1, 1))
+        return self.bn(torch.cat([self.first(x), self.second(shifted)], dim=1))
+
+
+class ReluConvBN(nn.Module):
+    """ReLU, 1 x 1 convolution, BN: brings a cell's input to its channel count."""
+
+    def __init__(self, c_in: int, c_out: int, affine: bool) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(c_in, c_out, 1, bias=False)
+        self.bn = nn.BatchNorm2d(c_out, affine=affine)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.bn(self.conv(F.relu(x)))
+
+
+class Pooling(nn.Module):
+    """Max- or average-pooling; padded pixels do not count. During search a BN follows."""
+
+    def __init__(self, spec: Pool, channels: int, stride: int, affine: bool) -> None:
+        super().__init__()
+        self.kind, self.kernel, self.stride = spec.kind, spec.kernel, stride
+        self.bn = nn.Identity() if affine else nn.BatchNorm2d(channels, affine=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.bn(pool(x, self.kind, self.kernel, self.stride))
+
+
+def pool(x: Tensor, kind: str, kernel: int, stride: int) -> Tensor:
+    """Pooling that keeps the size but for the stride."""
+    if kind == "max":
+        return F.max_pool2d(x, kernel, stride, kernel // 2)
+    return F.avg_pool2d(x, kernel, stride, kernel // 2, count_include_pad=False)
+
+
+class FullConv1x7x1(nn.Module):
+    """ReLU, 1 x 7 (stride along the width), 7 x 1 (stride along the height), BN."""
+
+    def __init__(self, channels: int, stride: int, affine: bool) -> None:
+        super().__init__()
+        self.row = nn.Conv2d(channels, channels, (1, 7), (1, stride), (0, 3), bias=False)
+        self.column = nn.Conv2d(channels, channels, (7, 1), (stride, 1), (3, 0), bias=False)
+        self.bn = nn.BatchNorm2d(channels, affine=affine)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.bn(self.column(self.row(F.relu(x))))
+
+
+class Nothing(nn.Module):
+    """Zeros of the right size."""
+
+    def __init__(self, stride: int) -> None:
+        super().__init__()
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.zeros_like(x[:, :, :: self.stride, :: self.stride])
+
+
+def build(spec: Operation, channels: int, stride: int, affine: bool) -> nn.Module:
+    """The module of an operation on `channels` channels.
+
+    `affine` is true in final networks: then BN is affine, and pooling has none.
+    """
+    match spec:
+        case Conv():
+            return ConvChain(spec, channels, stride, affine)
+        case Pool():
+            return Pooling(spec, channels, stride, affine)
+        case Skip():
+            return nn.Identity() if stride == 1 else FactorizedReduction(channels, channels, affine)
+        case Conv1x7x1():
+            return FullConv1x7x1(channels, stride, affine)
+        case Zero():
+            return Nothing(stride)
+        case _:
+            assert_never(spec)
+
+
+def preprocess(c_in: int, c_out: int, after_reduction: bool, affine: bool) -> nn.Module:
+    """Brings the output of an earlier cell to a cell's size and channel count."""
+    kind = FactorizedReduction if after_reduction else ReluConvBN
+    return kind(c_in, c_out, affine)

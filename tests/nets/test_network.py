@@ -1,0 +1,215 @@
+import copy
+import pickle
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+import prnas
+from prnas.nets.network import AuxiliaryHead, Network, build, drop_path
+from prnas.space import zoo
+from prnas.space.genotype import Cell, Edge, Genotype
+from prnas.space.operations import Conv, Pool, Skip
+from prnas.space.size import NetworkSize, network_size
+from tests.strategies import genotypes
+
+SMALL_CELL = Cell(
+    ((Edge(0, Conv(3, 1, (1,))), Edge(1, Skip())), (Edge(1, Pool("max")), Edge(2, Conv(5, 2)))),
+    (2, 3),
+)
+SMALL = Genotype(SMALL_CELL, SMALL_CELL)
+PUBLISHED = {
+    "darts-v1": NetworkSize(3169414, 500987520),
+    "p-darts": NetworkSize(3433798, 532174464),
+    "pr-darts-dl1": NetworkSize(3174166, 491200128),
+    "pr-darts-dl2": NetworkSize(4017646, 650369664),
+}
+
+
+def small(**options: object) -> Network:
+    return build(SMALL, channels=4, cells=3, classes=5, **options)  # pyright: ignore[reportArgumentType]
+
+
+def measured(network: nn.Module, image: torch.Tensor) -> NetworkSize:
+    """What PyTorch says of a real network."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        network(image)
+    return NetworkSize(
+        sum(weight.numel() for weight in network.parameters()), counter.get_total_flops() // 2
+    )
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_sizes_come_out_exactly(name: str) -> None:
+    assert network_size(zoo.get(name)) == PUBLISHED[name]
+    network = prnas.build(zoo.get(name))
+    assert sum(weight.numel() for weight in network.parameters()) == PUBLISHED[name].parameters
+
+
+def test_a_published_network_is_measured_as_counted() -> None:
+    network = build(zoo.get("pr-darts-dl2")).eval()
+    assert measured(network, torch.randn(1, 3, 32, 32)) == PUBLISHED["pr-darts-dl2"]
+
+
+def test_the_mean_of_the_nodes_gives_the_other_size() -> None:
+    assert network_size(zoo.get("pr-darts-dl2"), output="mean").parameters == 3006334
+
+
+@settings(max_examples=25)
+@given(
+    genotypes,
+    st.sampled_from(["cifar", "imagenet"]),
+    st.sampled_from(["concat", "mean"]),
+    st.data(),
+)
+def test_counted_sizes_are_those_of_the_real_network(
+    genotype: Genotype, stem: str, output: str, data: st.DataObject
+) -> None:
+    cells, size = data.draw(st.integers(3, 5)), data.draw(st.sampled_from([33, 40, 64]))
+    colours = data.draw(st.sampled_from([1, 3]))
+    options = {"stem": stem, "output": output, "input_channels": colours}
+    network = build(genotype, 4, cells, 7, **options).eval()  # pyright: ignore[reportArgumentType]
+    counted = network_size(genotype, 4, cells, 7, image_size=size, **options)  # pyright: ignore[reportArgumentType]
+    assert measured(network, torch.randn(1, colours, size, size)) == counted
+
+
+@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize("output", ["concat", "mean"])
+def test_every_published_cell_trains(name: str, output: str) -> None:
+    network = build(zoo.get(name), 4, 6, 3, auxiliary=True, output=output)  # pyright: ignore[reportArgumentType]
+    network.drop_path_probability = 0.2
+    logits, auxiliary = network(torch.randn(2, 3, 32, 32))
+    assert logits.shape == auxiliary.shape == (2, 3)
+    (logits.sum() + auxiliary.sum()).backward()
+    assert all(weight.grad is not None for weight in network.parameters())
+    assert network.eval()(torch.randn(1, 3, 32, 32)).shape == (1, 3)
+
+
+@pytest.mark.parametrize("size", [8, 9, 15, 28, 33])
+@pytest.mark.parametrize("colours", [1, 4])
+def test_any_image_size_and_colours(size: int, colours: int) -> None:
+    network = small(auxiliary=True, input_channels=colours)
+    logits, auxiliary = network(torch.randn(2, colours, size, size + 1))
+    assert logits.shape == auxiliary.shape == (2, 5)
+
+
+def test_the_auxiliary_head_pools_as_published() -> None:
+    head = AuxiliaryHead(4, 3, stride=3).eval()
+    x = torch.randn(1, 4, 8, 8)
+    pooled = nn.AvgPool2d(5, 3, padding=0, count_include_pad=False)(x.relu())
+    assert pooled.shape[2:] == (2, 2)
+    expected = head.classifier(head.features(pooled).flatten(1))
+    assert torch.equal(head(x), expected)
+    assert nn.AvgPool2d(5, 2)(torch.zeros(1, 1, 7, 7)).shape[2:] == (2, 2)
+    place = {len(plan.cells): plan.auxiliary_place for plan in (small(), build(SMALL, 4, 20))}
+    assert place == {3: 2, 20: 13}
+
+
+def test_the_imagenet_form() -> None:
+    network = build(SMALL, 6, 5, 11, stem="imagenet", auxiliary=True)
+    logits, auxiliary = network(torch.randn(2, 3, 224, 224))
+    assert logits.shape == auxiliary.shape == (2, 11)
+    quarter, eighth = network.stem(torch.randn(1, 3, 224, 224))
+    assert (quarter.shape, eighth.shape) == ((1, 6, 56, 56), (1, 6, 28, 28))
+    with pytest.raises(ValueError, match="must be even, got 5"):
+        build(SMALL, 5, stem="imagenet")
+
+
+def test_the_same_seed_gives_the_same_weights_whatever_ran_before() -> None:
+    before = torch.get_rng_state()
+    first = small().state_dict()
+    assert torch.equal(before, torch.get_rng_state())
+    torch.manual_seed(99)
+    torch.randn(10)
+    second = small().state_dict()
+    other = small(generator=torch.Generator().manual_seed(1)).state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not torch.equal(first["classifier.weight"], other["classifier.weight"])
+
+
+def test_weights_are_spread_as_pytorch_spreads_them() -> None:
+    network = build(SMALL, 16, 3, 10)
+    for part in network.modules():
+        if isinstance(part, nn.Conv2d | nn.Linear):
+            reference = copy.deepcopy(part)
+            reference.reset_parameters()
+            bound = part.weight[0].numel() ** -0.5
+            assert part.weight.abs().max() <= bound
+            if part.weight.numel() > 500:
+                expected = reference.weight.std().item()
+                assert part.weight.std().item() == pytest.approx(expected, rel=0.15)
+
+
+def test_it_is_a_plain_module() -> None:
+    network = small().eval()
+    images = torch.randn(2, 3, 16, 16)
+    expected = network(images)
+    assert torch.equal(copy.deepcopy(network)(images), expected)
+    assert torch.equal(pickle.loads(pickle.dumps(network))(images), expected)  # noqa: S301
+    other = small(generator=torch.Generator().manual_seed(5)).eval()
+    other.load_state_dict(network.state_dict())
+    assert torch.equal(other(images), expected)
+    last = network.to(memory_format=torch.channels_last)(
+        images.contiguous(memory_format=torch.channels_last)
+    )
+    torch.testing.assert_close(last, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_it_exports() -> None:
+    network = small().eval()
+    images = torch.randn(2, 3, 16, 16)
+    program = torch.export.export(
+        network,
+        (images,),
+        dynamic_shapes={"images": {0: torch.export.Dim("batch")}},
+    )
+    more = torch.randn(5, 3, 16, 16)
+    torch.testing.assert_close(program.module()(more), network(more))
+
+
+def test_it_compiles() -> None:
+    network = small().eval()
+    images = torch.randn(2, 3, 16, 16)
+    compiled = torch.compile(network, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(images), network(images))
+
+
+def test_drop_path_keeps_the_mean_and_draws_from_the_generator() -> None:
+    x = torch.ones(4000, 2, 3, 3)
+    dropped = drop_path(x, 0.3, torch.Generator().manual_seed(0))
+    assert torch.equal(dropped, drop_path(x, 0.3, torch.Generator().manual_seed(0)))
+    assert dropped.unique().tolist() == pytest.approx([0, 1 / 0.7])
+    assert dropped.mean().item() == pytest.approx(1, abs=0.05)
+    assert torch.equal(dropped.amin(dim=(1, 2, 3)), dropped.amax(dim=(1, 2, 3)))
+
+
+def test_identities_are_not_dropped() -> None:
+    cell = Cell(((Edge(0, Skip()), Edge(1, Skip())),), (2,))
+    network = build(Genotype(cell, SMALL_CELL), 4, 3, 2)
+    first = network.cells[0]
+    x = torch.randn(3, 12, 6, 6)
+    states = first.preprocess[0](x), first.preprocess[1](x)
+    assert torch.equal(first(x, x, 0.99, None), states[0] + states[1])
+    assert (network.cells[1](x, first(x, x, 0.0, None), 0.99, None) == 0).float().mean() > 0.2
+
+
+def test_drop_path_is_for_training_only() -> None:
+    network = small().eval()
+    images = torch.randn(2, 3, 16, 16)
+    expected = network(images)
+    network.drop_path_probability = 0.9
+    assert torch.equal(network(images), expected)
+
+
+def test_all_wrong_arguments_at_once() -> None:
+    with pytest.raises(ValueError, match="channels must be") as error:
+        build(SMALL, 0, 2, stem="mnist", output="sum")  # pyright: ignore[reportArgumentType]
+    for part in (
+        "cells must be a whole number of at least 3",
+        "stem must be one of",
+        "output must",
+    ):
+        assert part in str(error.value)
