@@ -1,0 +1,41 @@
+"""Layouts of images. All are channels-last, so that pixels by channels is a matrix for free."""
+
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def as_matrix(images: Tensor) -> Tensor:
+    """(batch, channels, height, width) as (pixels of all images, channels): a view."""
+    return images.permute(0, 2, 3, 1).reshape(-1, images.shape[1])
+
+
+def as_images(matrix: Tensor, like: Tensor) -> Tensor:
+    """The inverse, for as many pixels as `like` has, and any number of channels."""
+    batch, _, height, width = like.shape
+    return matrix.view(batch, height, width, -1).permute(0, 3, 1, 2)
+
+
+def split_phases(images: Tensor, step: int) -> Tensor:
+    """The step x step phases of every image, as a batch of smaller images.
+
+    A convolution of dilation `step` becomes an undilated one there, which has fast kernels.
+    """
+    batch, channels, height, width = images.shape
+    rows, columns = height // step, width // step
+    pixels = images.permute(0, 2, 3, 1).reshape(batch, rows, step, columns, step, channels)
+    phases = pixels.permute(2, 4, 0, 1, 3, 5)
+    return phases.reshape(step * step * batch, rows, columns, channels).permute(0, 3, 1, 2)
+
+
+def merge_phases(phases: Tensor, step: int) -> Tensor:
+    """The inverse of `split_phases`."""
+    number, channels, rows, columns = phases.shape
+    batch = number // (step * step)
+    pixels = phases.permute(0, 2, 3, 1).reshape(step, step, batch, rows, columns, channels)
+    images = pixels.permute(2, 3, 0, 4, 1, 5)
+    return images.reshape(batch, rows * step, columns * step, channels).permute(0, 3, 1, 2)
+
+
+def every_second(images: Tensor) -> Tensor:
+    """images[:, :, ::2, ::2], as a pooling: its backward pass stays channels-last."""
+    return F.avg_pool2d(images, 1, 2)

@@ -1,0 +1,153 @@
+"""The supernet: a network whose edges hold whole pools of candidates, mixed by weights."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, cast
+
+import torch
+from torch import Tensor, nn
+
+from prnas.nets.initialize import construct
+from prnas.nets.network import CifarStem
+from prnas.nets.relaxation import Relaxation, softmax
+from prnas.nets.search_cell import SearchCell
+from prnas.space.cell_pools import Pools
+from prnas.space.change import Change
+from prnas.space.genotype import ROLES, Role
+from prnas.space.plan import plan_cells
+from prnas.space.size import Output
+
+Part = Literal["weights", "architecture"]
+
+
+class Supernet(nn.Module):
+    """Two pools of candidates in a network of cells. Build one with `build_supernet`.
+
+    `architecture[role][edge]` holds an edge's architecture weights, one a candidate, shared by all
+    cells of that role. `recompute` keeps little for the backward pass and computes it again: less
+    memory for more time, and the same result.
+    """
+
+    def __init__(
+        self,
+        pools: Pools,
+        channels: int,
+        cells: int,
+        classes: int,
+        input_channels: int,
+        output: Output,
+        relaxation: Relaxation,
+        recompute: bool,
+    ) -> None:
+        super().__init__()
+        self.pools, self.relaxation = pools, relaxation
+        self.stem = CifarStem(input_channels, 3 * channels)
+        width: dict[Role, int] = {
+            role: pools.cell(role).num_nodes if output == "concat" else 1 for role in ROLES
+        }
+        plans, c_out = plan_cells(cells, channels, 3 * channels, width)
+        self.cells = nn.ModuleList(
+            SearchCell(pools.cell(plan.role), plan, output, recompute) for plan in plans
+        )
+        self.classifier = nn.Linear(c_out, classes)
+        self.architecture = nn.ModuleDict({role: nn.ParameterList() for role in ROLES})
+
+    @property
+    def search_cells(self) -> list[SearchCell]:
+        return [cast(SearchCell, cell) for cell in self.cells]
+
+    def architecture_weights(self, role: Role) -> list[nn.Parameter]:
+        """The architecture weights of a cell's edges."""
+        return list(cast(nn.ParameterList, self.architecture[role]))
+
+    def architecture_parameters(self) -> list[nn.Parameter]:
+        return list(self.architecture.parameters())
+
+    def weight_parameters(self) -> list[nn.Parameter]:
+        """All parameters but the architecture weights."""
+        own = {id(weights) for weights in self.architecture_parameters()}
+        return [weight for weight in self.parameters() if id(weight) not in own]
+
+    @contextmanager
+    def training_only(self, part: Part) -> Iterator[list[nn.Parameter]]:
+        """Within it, gradients are computed for one part only; the other costs nothing."""
+        parts = {
+            "weights": self.weight_parameters(),
+            "architecture": self.architecture_parameters(),
+        }
+        wanted = parts.pop(part)
+        (others,) = parts.values()
+        for weight in others:
+            weight.requires_grad_(False)
+        try:
+            yield wanted
+        finally:
+            for weight in others:
+                weight.requires_grad_(True)
+
+    def set_skip_dropout(self, probability: float) -> None:
+        """Drop single values of identities during training, as P-DARTS does."""
+        if not 0 <= probability < 1:
+            raise ValueError(f"skip dropout must be at least 0 and below 1, got {probability}")
+        for cell in self.search_cells:
+            cell.skip_dropout = probability
+
+    def reset_architecture(self) -> None:
+        """Weigh all candidates of every edge equally."""
+        like = self.classifier.weight
+        for role in ROLES:
+            self.architecture[role] = nn.ParameterList(
+                nn.Parameter(
+                    torch.zeros(len(edge.candidates), dtype=like.dtype, device=like.device)
+                )
+                for edge in self.pools.cell(role).edges
+            )
+
+    def evolve(self, change: Change, generator: torch.Generator) -> None:
+        """Apply a change of the pools to the network.
+
+        Survivors keep their very tensors, children are made from their parents in every cell, and
+        architecture weights are equal again. Optimizers must start afresh.
+        """
+        after = self.pools.apply(change)
+        for cell in self.search_cells:
+            role = cell.plan.role
+            cell.evolve(change.cell(role), after.cell(role), generator)
+        self.pools = after
+        self.reset_architecture()
+
+    def forward(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        images = images.contiguous(memory_format=torch.channels_last)
+        mixing = {
+            role: self.relaxation(self.architecture_weights(role), generator) for role in ROLES
+        }
+        before_last, last = self.stem(images)
+        for cell in self.search_cells:
+            before_last, last = last, cell(before_last, last, mixing[cell.plan.role], generator)
+        return self.classifier(last.mean(dim=(2, 3)))
+
+
+def build_supernet(
+    pools: Pools,
+    channels: int = 16,
+    cells: int = 8,
+    classes: int = 10,
+    *,
+    input_channels: int = 3,
+    output: Output = "concat",
+    relaxation: Relaxation = softmax,
+    recompute: bool = False,
+    generator: torch.Generator | None = None,
+) -> Supernet:
+    """The supernet of two pools; the defaults are the paper's for CIFAR-10.
+
+    Its weights come from `generator` (a new one of seed 0 by default) alone.
+    """
+    supernet = construct(
+        lambda: Supernet(
+            pools, channels, cells, classes, input_channels, output, relaxation, recompute
+        ),
+        generator or torch.Generator().manual_seed(0),
+    )
+    supernet.reset_architecture()
+    return supernet
