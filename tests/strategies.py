@@ -26,7 +26,7 @@ def limits(draw: st.DrawFn) -> Limits:
     least, most = sorted((draw(odd), draw(odd)))
     bound = st.none() | st.integers(1, 4)
     depth = draw(st.none() | st.integers(0, 3))
-    return Limits(least, most, draw(st.integers(1, 3)), depth, draw(bound), draw(st.booleans()))
+    return Limits(least, most, draw(st.integers(1, 3)), depth, draw(bound))
 
 
 @st.composite

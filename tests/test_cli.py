@@ -1,7 +1,11 @@
 """The command line, as real processes."""
 
+import contextlib
 import json
 import os
+import pty
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +52,7 @@ def test_help_names_every_command() -> None:
 
 def test_space_overview() -> None:
     text = good("space")
-    lines = {line.split()[0]: line.split() for line in text.splitlines() if line}
+    lines = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
     assert lines["darts-like"][-3:] == ["12", "15", "4.6e+11"]
     assert "32 (36)" in text
     assert "73 (80)" in text
@@ -58,7 +62,7 @@ def test_space_overview() -> None:
 
 
 def test_space_details_list_and_json() -> None:
-    assert "36 convolutions" in good("space", "depth-restricted")
+    assert "36 convolutions" in " ".join(good("space", "depth-restricted").split())
     listed = good("space", "darts-like", "--list")
     assert "conv 5x5 d2 ×[1]" in listed
     assert len([line for line in listed.splitlines() if "x" in line or "skip" in line]) >= 15
@@ -84,7 +88,11 @@ def test_zoo() -> None:
     for name in zoo.names():
         assert name in text
     assert "2.51 ± 0.09" in text
-    assert "conv 7x7 ×[1] of node 1" in good("zoo", "pr-darts-dl2")
+    assert "4.018 M" in text
+    assert "650.4 M" in text
+    one = good("zoo", "pr-darts-dl2")
+    assert "conv 7x7 ×[1] of B1" in one
+    assert "4,017,646 parameters, 650,369,664 multiply-accumulates" in one
     assert Genotype.loads(good("zoo", "nasnet-a", "--json")) == zoo.get("nasnet-a")
     assert [one["name"] for one in json.loads(good("zoo", "--json"))] == zoo.names()
     assert "Did you mean 'darts-v2'" in bad("zoo", "darts-v3")
@@ -158,6 +166,84 @@ def test_a_closed_pipe_is_no_error() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def in_terminal(columns: int, *arguments: str) -> str:
+    """What a person sees in a terminal of that width."""
+    main_end, other_end = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "PYTHONUTF8": "1"}
+    command = [sys.executable, "-m", "prnas", *arguments]
+    process = subprocess.Popen(command, stdout=other_end, env=environment)
+    os.close(other_end)
+    seen = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when the process is
+        while chunk := os.read(main_end, 65536):
+            seen += chunk
+    os.close(main_end)
+    assert process.wait() == 0
+    return seen.decode()
+
+
+def uncoloured(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.mark.parametrize(
+    ("command", "values"),
+    [
+        ("space", ["4.6e+11", "73 (80)"]),
+        ("zoo", ["1806.09055", "2.51 ± 0.09"]),
+        ("recipes", ["p-darts"]),
+    ],
+)
+def test_tables_fit_a_terminal_of_80_columns(command: str, values: list[str]) -> None:
+    text = in_terminal(80, command)
+    assert "\x1b[1m" in text  # bold headings
+    plain = uncoloured(text)
+    assert "…" not in plain
+    assert max(len(line.rstrip()) for line in plain.splitlines()) <= 80
+    assert "next: prnas" in plain
+    for value in values:
+        assert value in plain
+
+
+def test_the_next_command_works_for_a_users_file(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("name: mine\n")
+    assert f"next: prnas space {own} --list" in uncoloured(in_terminal(400, "space", str(own)))
+
+
+def test_json_stays_json_beside_a_picture(tmp_path: Path) -> None:
+    data = json.loads(good("space", "darts-like", "--json", "--graph", "a.svg", cwd=tmp_path))
+    assert data["operations"] == 15
+    assert (tmp_path / "a.svg").exists()
+
+
+def test_files_cannot_drive_the_terminal(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text('name: "\\e[31mred\\e]0;title\\a"\n')
+    assert "\x1b" not in good("space", str(own))
+    own.write_text('"\\e[31mkey": 1\n')
+    assert "\x1b" not in bad("space", str(own))
+
+
+@pytest.mark.parametrize("redirect", [">&-", "> /dev/full", "2>&-"])
+def test_output_that_cannot_be_written(redirect: str) -> None:
+    if "full" in redirect and not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    command = f"{shlex.quote(sys.executable)} -m prnas zoo {redirect}"
+    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == (2 if "full" in redirect else 0)
+    assert "Traceback" not in done.stderr
+    assert ("cannot write the output" in done.stderr) == ("full" in redirect)
+
+
+def test_terminals_without_unicode() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "prnas", "zoo"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0
+    assert "2.51 ? 0.09" in done.stdout
 
 
 def test_the_version() -> None:

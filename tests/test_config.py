@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prnas import recipes
 from prnas.config import SearchConfig
 from prnas.space.operations import Conv, Zero
-from prnas.space.reading import FormatError
+from prnas.space.problems import FormatError
 from prnas.space.schedule import paper_schedule
 from prnas.space.setting import SETTINGS
 from prnas.yaml_files import dump_yaml, parse_yaml
@@ -87,7 +87,8 @@ def test_overrides() -> None:
         (["space=restricted"], "no setting is called 'restricted'"),
         (["space.limits.kernel_max=4"], "kernel must be odd, got 4"),
         (["batch.min=200"], "batch: min (200) must not exceed max (128)"),
-        (["weights.lr=.inf"], "config: holds something that is not plain data"),
+        (["weights.lr=.inf"], "weights.lr: must be a finite number, got inf"),
+        (["seed=2020-01-01"], "seed: must be plain data, got date 2020-01-01"),
         (["weights.lr=0"], "weights.lr: must be greater than 0, got 0"),
         (["data.flip=maybe"], "data.flip: must be a valid boolean"),
         (["schedule.cycles.0.grace_epochs=16"], "cycles[0]: grace_epochs (16) exceed"),
@@ -105,6 +106,11 @@ def test_all_bad_overrides_at_once() -> None:
     with pytest.raises(FormatError) as error:
         SearchConfig.from_data({}, ["a=1", "seed.b=2", "c"])
     assert len(error.value.problems) == 3
+
+
+def test_keys_that_are_no_strings() -> None:
+    with pytest.raises(FormatError, match="network: keys must be strings, got 1"):
+        SearchConfig.from_data({"network": {1: 2}})
 
 
 def test_unknown_keys_get_the_nearest() -> None:

@@ -84,4 +84,4 @@ def test_commands_import_nothing_heavy(arguments: list[str]) -> None:
 
 
 def test_help_does_not_even_load_the_search_space_or_pydantic() -> None:
-    assert "prnas.space.genotype" not in modules_after("--help")
+    assert not modules_after("--help") & {"prnas.space.genotype", "prnas.config", "pydantic"}

@@ -22,7 +22,8 @@ from prnas.yaml_files import dump_yaml, parse_yaml
 GENOTYPES = [zoo.get(name).dumps() for name in ("pr-darts-dl2", "amoebanet-a")]
 CONFIGS = [recipes.text(name) for name in recipes.names()]
 CONFIGS.append(dump_yaml(recipes.get("p-darts").to_data()))
-OWN = [dump_yaml(setting_to_data(SETTINGS["unrestricted"]))]
+OWN = ["limits: {kernel_min: 1, kernel_max: 3}\ninitial_pool: [conv 1x1]\n"]
+OWN += [dump_yaml(setting_to_data(SETTINGS["unrestricted"]))]
 ODD_VALUES: list[Any] = [
     None,
     True,

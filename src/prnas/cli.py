@@ -3,11 +3,12 @@
 Nothing heavy is imported here, so that `prnas --help` answers at once.
 """
 
+import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 from cyclopts import App, Parameter
 
@@ -128,16 +129,41 @@ def config(
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console command. A user's mistake ends in one message and exit code 2."""
     from prnas.errors import UserError
-    from prnas.space.reading import FormatError
+    from prnas.space.problems import FormatError
 
+    _mend_streams()
     try:
         app(arguments)
         sys.stdout.flush()
     except (UserError, FormatError) as error:
-        print(f"prnas: {error}", file=sys.stderr)
-        sys.exit(USER_ERROR)
+        _complain(str(error))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader (head, say) has left; nothing is wrong, and there is nowhere to say so.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
+    except OSError as error:
+        _discard_output()
+        _complain(f"cannot write the output: {error.strerror}")
+
+
+def _mend_streams() -> None:
+    """Closed streams become silent ones; characters that a terminal lacks become question marks."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - for the whole process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _complain(message: str) -> NoReturn:
+    from prnas.commands.output import visible
+
+    print(f"prnas: {visible(message)}", file=sys.stderr)
+    sys.exit(USER_ERROR)
+
+
+def _discard_output() -> None:
+    """What is still buffered has nowhere to go; without this, Python would try at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,6 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic import PlainSerializer as Serializer
 
 from prnas.overrides import apply_overrides
+from prnas.space.genotype import MAX_NODES
 from prnas.space.reading import validated
 from prnas.space.schedule import (
     MIN_CELLS,
@@ -42,7 +43,7 @@ class NetworkConfig(_Section):
 
     cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] = 8
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 16
-    nodes: Annotated[int, Field(ge=1, le=64)] = 4
+    nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 4
     output: Literal["concat", "mean"] = "concat"
 
 

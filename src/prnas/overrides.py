@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from prnas.space.reading import FormatError, suggestion
+from prnas.space.problems import FormatError, suggestion
 from prnas.yaml_files import parse_yaml
 
 

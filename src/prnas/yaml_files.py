@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from prnas.space.reading import MAX_CHARACTERS, FormatError
+from prnas.space.problems import FormatError
+from prnas.space.reading import MAX_CHARACTERS
 
 
 class _Loader(yaml.SafeLoader):

@@ -9,6 +9,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import prnas
+from prnas.nets import network as network_module
 from prnas.nets.network import AuxiliaryHead, Network, build, drop_path
 from prnas.space import zoo
 from prnas.space.genotype import Cell, Edge, Genotype
@@ -152,7 +153,7 @@ def test_it_is_a_plain_module() -> None:
     other = small(generator=torch.Generator().manual_seed(5)).eval()
     other.load_state_dict(network.state_dict())
     assert torch.equal(other(images), expected)
-    last = network.to(memory_format=torch.channels_last)(
+    last = network.to(memory_format=torch.channels_last)(  # pyright: ignore[reportCallIssue]
         images.contiguous(memory_format=torch.channels_last)
     )
     torch.testing.assert_close(last, expected, rtol=1e-5, atol=1e-5)
@@ -190,6 +191,7 @@ def test_identities_are_not_dropped() -> None:
     cell = Cell(((Edge(0, Skip()), Edge(1, Skip())),), (2,))
     network = build(Genotype(cell, SMALL_CELL), 4, 3, 2)
     first = network.cells[0]
+    assert isinstance(first, network_module.Cell)
     x = torch.randn(3, 12, 6, 6)
     states = first.preprocess[0](x), first.preprocess[1](x)
     assert torch.equal(first(x, x, 0.99, None), states[0] + states[1])

@@ -14,7 +14,7 @@ from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.cell_pools import CellPools, Pools
 from prnas.space.genotype import ROLES
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Zero
-from prnas.space.setting import INITIAL_POOL, SETTINGS, Limits, Setting
+from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
 from tests.strategies import random_weights
 
 EXTRA: tuple[Operation, ...] = (Zero(), Pool("max", 5), Conv1x7x1())
@@ -107,13 +107,12 @@ def test_equal_to_the_textbook(setting: Setting, recompute: bool, data: st.DataO
 @pytest.mark.parametrize("dilation", [2, 3, 4])
 @pytest.mark.parametrize("size", [8, 9, 12])
 def test_equal_for_every_dilation_kernel_and_expansion(dilation: int, size: int) -> None:
-    limits = Limits(1, 9, 4, None, None, dilated_1x1=True)
     ops = tuple(
         Conv(kernel, dilation, expansions)
         for kernel in (1, 3, 5, 7, 9)
         for expansions in ((), (2,), (1, 2))
     )
-    pools = Pools.initial(1, Setting("own", limits, ops).initial_pool)
+    pools = Pools.initial(1, ops)
     supernet = randomized(build_supernet(pools, 2, 3, 5).double(), 0)
     images = torch.randn(2, 3, size, size + 4, dtype=torch.float64)
     check_equal(supernet, textbook_of(supernet, 2, 3, 5), images)

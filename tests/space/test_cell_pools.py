@@ -1,3 +1,4 @@
+import json
 from random import Random
 
 import pytest
@@ -67,6 +68,8 @@ def test_both_cells_replay_and_go_through_json() -> None:
         reduction, second = pools.reduction.evolve(
             random_weights(pools.reduction, generator), 3, 3, setting.limits, generator
         )
-        assert pools.apply(Change(first, second)) == Pools(normal, reduction)
+        change = Change(first, second)
+        assert pools.apply(change) == Pools(normal, reduction)
+        assert Change.from_json(json.loads(json.dumps(change.to_json()))) == change
         pools = Pools(normal, reduction)
     assert Pools.from_json(pools.to_json()) == pools

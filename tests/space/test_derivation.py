@@ -57,6 +57,15 @@ def test_probabilities_are_those_of_the_whole_pool() -> None:
     assert cell.nodes[1] == (Edge(1, Conv(3)), Edge(2, Skip()))
 
 
+def test_ties_between_edges_are_broken_by_the_generator() -> None:
+    pools = CellPools(3, (EdgePool.initial((Conv(3),)),) * 9)
+    found = {
+        tuple(edge.input for edge in derive_cell(pools, [[0.0]] * 9, Random(seed))[0].nodes[2])
+        for seed in range(200)
+    }
+    assert found == {(a, b) for b in range(4) for a in range(b)}
+
+
 def test_skips_are_given_up_from_the_least_probable() -> None:
     pool = EdgePool.initial((Skip(), Conv(3), Pool("max")))
     pools = CellPools(2, (pool,) * 5)

@@ -53,6 +53,8 @@ def textbook_distance(one: Cell, other: Cell) -> int:
 @given(cells(), seeds)
 def test_the_canonical_form_forgets_every_order(cell: Cell, seed: int) -> None:
     form = canonical_cell(cell)
+    repeats = any(first.input == second.input for first, second in cell.nodes)
+    assert form.repeated_inputs == repeats
     other = shuffled(cell, Random(seed))
     assert canonical_cell(other) == form
     assert canonical_cell(form) == form

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.operations import Conv, Pool, Skip, Zero
-from prnas.space.reading import FormatError
+from prnas.space.problems import FormatError
 from tests.strategies import genotypes
 
 CELL = Cell(
@@ -79,6 +79,9 @@ def changed(place: str, value: Any) -> dict[str, Any]:
         ("reduktion", {}, "reduktion: unknown key. Did you mean 'reduction'?"),
         ("version", 2, "version: 2 is not known; this release reads version 1"),
         ("version", True, "version: True is not known"),
+        ("version", 1.0, "version: 1.0 is not known"),
+        ("normal.nodes.0.0.input", 1e500, "normal.nodes[0][0].input: must be a finite number"),
+        ("normal.nodes.0.0.op", "\ud800", "op: holds half a character"),
         ("version", ..., "version: None is not known"),
         ("format", "onnx", "format: must be 'prnas-genotype', got 'onnx'"),
     ],

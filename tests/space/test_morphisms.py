@@ -56,15 +56,16 @@ def test_what_is_not_legal(morphism: Morphism, op: Conv, bounds: Limits) -> None
     assert not morphism.legal(op, bounds)
 
 
+def test_widening_asks_for_the_smallest_expansion_alone() -> None:
+    bounds = Limits(depth_max=2, width_max=5)
+    assert WIDEN.legal(Conv(3, 1, (5, 1)), bounds)
+    assert WIDEN.legal(Conv(3, 1, (4, 5)), bounds)
+    assert WIDEN.apply(Conv(3, 1, (4, 5))) == Conv(3, 1, (5, 5))
+
+
 def test_only_widening_and_larger_kernels_keep_the_function() -> None:
     keeping = {name for name, morphism in MORPHISMS.items() if morphism.preserving}
     assert keeping == {"grow kernel", "widen"}
-
-
-def test_dilated_1x1_lifts_the_rule() -> None:
-    free = Limits(1, 7, 2, dilated_1x1=True)
-    assert SHRINK_KERNEL.legal(Conv(3, 2), free)
-    assert GROW_DILATION.legal(Conv(1), free)
 
 
 @given(st.data())

@@ -65,6 +65,9 @@ def test_equal_values_are_one_value_and_all_are_ordered(one: Operation, other: O
         (lambda: Conv(3, 1, (1, 0)), "an expansion must be a whole number from 1 to 1000, got 0"),
         (lambda: Pool("min"), "kind of pooling must be 'max' or 'avg', got 'min'"),  # pyright: ignore[reportArgumentType]
         (lambda: Pool("max", 1), "kernel must be a whole number from 3 to 1000, got 1"),
+        (lambda: Conv(3, 1, 5), "expansions must be a list, got 5"),  # pyright: ignore[reportArgumentType]
+        (lambda: from_label("conv 3x3 ×[,]"), "no operation is called"),
+        (lambda: from_label("conv \u0663x\u0663"), "no operation is called"),
         (lambda: from_label("conv 3x5"), "no operation is called 'conv 3x5'"),
         (lambda: from_label("conv 3x3 x[1,,x]"), "no operation is called"),
     ],

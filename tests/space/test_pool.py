@@ -11,7 +11,7 @@ from prnas.space.change import Added, EdgeChange, Pruned
 from prnas.space.morphisms import MORPHISMS, morphs
 from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
 from prnas.space.pool import Birth, EdgePool, softmax
-from prnas.space.reading import FormatError
+from prnas.space.problems import FormatError
 from prnas.space.setting import SETTINGS, Limits, Setting
 from tests.strategies import evolved_pools, random_weights, seeds, weighted_pools
 
@@ -195,13 +195,21 @@ def test_pools_go_both_ways_through_json(evolved: tuple[Setting, CellPools]) -> 
             lambda: POOL.apply(EdgeChange((), (Added(Conv(7), Conv(5), "grow kernel", 1, 1),))),
             "parent did not stay",
         ),
+        (
+            lambda: POOL.apply(EdgeChange((), (Added(Conv(9), Conv(3), "grow kernel", 1, 1),))),
+            "is no child of",
+        ),
+        (
+            lambda: POOL.apply(EdgeChange((), (Added(Conv(5), Conv(3), "bogus", 1, 1),))),
+            "is no child of",
+        ),
         (lambda: EdgePool.from_json({"candidates": []}), "births: is missing"),
     ],
 )
 def test_what_cannot_be(call: object, said: str) -> None:
     assert callable(call)
     with pytest.raises(
-        (ValueError, FormatError), match=r"pool|candidate|weights|change|births"
+        (ValueError, FormatError), match=r"pool|candidate|weights|change|births|child"
     ) as e:
         call()
     assert said in str(e.value)

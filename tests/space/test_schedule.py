@@ -58,13 +58,30 @@ def test_pools_that_never_reach_their_size() -> None:
     ]
 
 
-@given(st.lists(st.tuples(*[st.integers(-2, 8)] * 4), min_size=1, max_size=5))
-def test_what_is_accepted_is_sound(rows: list[tuple[int, int, int, int]]) -> None:
+rows = st.tuples(st.integers(0, 4), st.integers(-1, 4), st.integers(-1, 4), st.integers(0, 4))
+
+
+@given(rows)
+def test_what_is_accepted_is_what_is_sound(row: tuple[int, int, int, int]) -> None:
+    epochs, grace, morphisms, candidates = row
+    sound = epochs >= 1 and 0 <= grace <= epochs and 0 <= morphisms < max(candidates, 1)
+    sound = sound and candidates >= 1
     try:
-        schedule = Schedule(tuple(Cycle(*row) for row in rows))
+        Schedule((Cycle(*row), Cycle(1, 0, 0, 1)))
+        accepted = True
     except ValueError:
-        return
-    for cycle in schedule.cycles:
-        assert 0 <= cycle.grace_epochs <= cycle.epochs
-        assert cycle.survivors >= 1
-    assert schedule.cycles[-1].candidates == 1
+        accepted = False
+    assert accepted == sound
+
+
+def test_as_many_children_as_candidates_leave_no_parent() -> None:
+    with pytest.raises(ValueError, match="so that a parent stays"):
+        Schedule((Cycle(1, 0, 3, 3), Cycle(1, 0, 0, 1)))
+
+
+def test_wrong_types_are_problems_too() -> None:
+    with pytest.raises(ValueError, match="epochs must be a whole number") as error:
+        Schedule((Cycle("a", 0, 0, 1, skip_dropout="b"),))  # pyright: ignore[reportArgumentType]
+    assert "skip_dropout must be at least 0" in str(error.value)
+    with pytest.raises(ValueError, match="cycles must be a list"):
+        Schedule(3)  # pyright: ignore[reportArgumentType]

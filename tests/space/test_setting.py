@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 
 from prnas.space.operations import Conv, Pool, Skip, Zero
-from prnas.space.reading import FormatError
+from prnas.space.problems import FormatError
 from prnas.space.setting import (
     SETTINGS,
     Limits,
@@ -47,6 +47,10 @@ def test_all_problems_at_once() -> None:
     assert "'conv 7x7' of the initial_pool lies outside the limits" in str(error.value)
     with pytest.raises(ValueError, match="other than 'zero'"):
         Setting("own", Limits(), (Zero(),))
+    with pytest.raises(ValueError, match="name must be a string, got 5; initial_pool must hold op"):
+        Setting(5, Limits(), ("skip",))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match="at most 100 operations"):
+        Setting("own", Limits(3, 999), tuple(Conv(2 * half + 1) for half in range(1, 102)))
     with pytest.raises(ValueError, match="kernel_min must not exceed kernel_max, got 7 > 5"):
         Limits(7, 5)
 

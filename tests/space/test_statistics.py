@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prnas.space.cell_pools import CellPools, Pools
+from prnas.space.change import CellChange, Change
 from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
 from prnas.space.statistics import (
@@ -19,6 +20,8 @@ from prnas.space.statistics import (
     type_shares,
 )
 from tests.strategies import evolved_pools, operations, random_weights
+
+NO_CHANGE = CellChange(())
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,8 @@ def test_a_cell_is_the_sum_of_its_edges(evolved: tuple[Setting, CellPools]) -> N
     assert whole.types["conv"] == pytest.approx(convs / sum(sizes))
     assert whole.similarity == pytest.approx(mean_statistics(edges).similarity)
     assert whole.num_discovered == len(discovered(cell)) <= sum(e.num_discovered for e in edges)
-    average = average_statistics(Pools(cell, cell))
+    average = average_statistics(Pools(cell, cell), Change(NO_CHANGE, NO_CHANGE))
+    assert average.parent_probability is None
     assert average.types == pytest.approx(whole.types)
     assert average.kernels == pytest.approx(whole.kernels)
 
@@ -87,5 +91,7 @@ def test_parents_and_discoveries_of_a_replacement() -> None:
     statistics = cell_statistics(after, change)
     drawn = [one.parent_probability for edge in change.edges for one in edge.added]
     assert statistics.parent_probability == pytest.approx(sum(drawn) / len(drawn))
+    both = average_statistics(Pools(after, after), Change(change, change))
+    assert both.parent_probability == pytest.approx(statistics.parent_probability)
     # Kernel and dilation grown, expansion inserted, each from conv 3x3; then nothing else fits.
     assert discovered(after) == {*INITIAL_POOL, Conv(5), Conv(3, 2), Conv(3, 1, (1,))}

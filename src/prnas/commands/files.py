@@ -8,7 +8,8 @@ from prnas.config import SearchConfig
 from prnas.errors import UserError
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
-from prnas.space.reading import MAX_CHARACTERS, FormatError, suggestion
+from prnas.space.problems import FormatError, suggestion
+from prnas.space.reading import MAX_CHARACTERS
 from prnas.space.setting import SETTINGS, Setting, setting_from_data
 from prnas.yaml_files import parse_yaml
 

@@ -2,14 +2,15 @@
 
 import json
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+PROSE_WIDTH = 96
 PLAIN_WIDTH = 10_000  # a pipe has no width: let no line wrap
 
 
@@ -24,20 +25,17 @@ def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()
 ) -> Table:
     """A table; `right` names the columns of numbers."""
-    people = sys.stdout.isatty()
-    made = Table(
-        box=SIMPLE_HEAD if people else None,
-        pad_edge=False,
-        padding=(0, 2 if not people else 1, 0, 0 if not people else 1),
-        header_style="bold",
-    )
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for place, heading in enumerate(headings):
         style = "cyan" if place == 0 else ""
         made.add_column(
-            heading, justify="right" if place in right else "left", style=style, no_wrap=place == 0
+            heading,
+            justify="right" if place in right else "left",
+            style=style,
+            overflow="fold",  # a narrow terminal breaks values; it never loses one
         )
     for row in rows:
-        made.add_row(*(Text(cell) for cell in row))
+        made.add_row(*(Text(visible(cell)) for cell in row))
     return made
 
 
@@ -47,7 +45,7 @@ def facts(pairs: Sequence[tuple[str, str]]) -> Table:
     made.add_column(style="cyan", no_wrap=True)
     made.add_column()
     for name, value in pairs:
-        made.add_row(Text(name), Text(value))
+        made.add_row(Text(name), Text(visible(value)))
     return made
 
 
@@ -55,11 +53,22 @@ def show(*parts: Any) -> None:
     """Print to standard output; strings are taken as they are, without markup."""
     out = console()
     for part in parts:
-        _print(out, Text(part) if isinstance(part, str) else part)
+        _print(out, Text(visible(part)) if isinstance(part, str) else part)
+
+
+def show_prose(text: str) -> None:
+    """A paragraph, wrapped to the terminal."""
+    width = min(console().width, PROSE_WIDTH)
+    show(textwrap.fill(text, width))
+
+
+def visible(text: str) -> str:
+    """`text` with control characters escaped: a file's name must not drive the terminal."""
+    return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
 
 
 def show_heading(text: str) -> None:
-    _print(console(), Text(text, style="bold"))
+    _print(console(), Text(visible(text), style="bold"))
 
 
 def _print(out: Console, part: Any) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from prnas.commands import files
-from prnas.commands.output import facts, show, show_heading, show_json, show_next, table
+from prnas.commands.output import facts, show, show_heading, show_json, show_next, show_prose, table
 from prnas.errors import UserError
 from prnas.space.counting import by_distance, count_cells, count_convs, discoverable, links
 from prnas.space.operations import to_json
@@ -14,10 +14,9 @@ DARTS_OPERATIONS = 8
 NODES = 4
 MOST_STEPS = 12
 WHY_TWO_COUNTS = (
-    "Why two counts: the paper prints 36 and 80 convolutions for the depth-restricted and the\n"
-    "unrestricted setting. That is what breadth-first search finds when kernel 1 with dilation 2\n"
-    "is counted, although the table's caption excludes it; the rules of the morphisms give 32\n"
-    "and 73. With the two poolings and the skip: 35 (39) and 76 (83) operations."
+    "Why two counts: the numbers in parentheses include kernel 1 with dilation 2. The paper's "
+    "table counts it (36 and 80 convolutions, 39 and 83 operations in 5 steps), although its caption "
+    "excludes it and no morphism makes it: it computes what dilation 1 does."
 )
 
 
@@ -29,13 +28,13 @@ def run(name: str | None, steps: int, list_: bool, graph: Path | None, as_json: 
         return
     setting = files.setting(name or "darts-like")
     if graph:
-        _write_graph(setting, steps, graph)
+        _write_graph(setting, steps, graph, quiet=as_json)
     if as_json:
         show_json(_data(setting, steps, list_))
     elif list_:
         _list(setting, steps)
     elif not graph:
-        _details(setting, steps)
+        _details(setting, name or setting.name, steps)
 
 
 def _counts(setting: Setting, steps: int) -> tuple[int, int, int, int]:
@@ -99,11 +98,14 @@ def _overview(steps: int, as_json: bool) -> None:
     show_heading(
         f"Search spaces: what {steps} morphing steps can reach, and cells of {NODES} nodes"
     )
-    headings = ["setting", "kernel", "dilation", "depth", "width", "convs", "operations", "cells"]
-    show(table(headings, rows, right=(3, 4, 5, 6, 7)), "", WHY_TWO_COUNTS)
-    show(
-        f"Cells: 180 ways to wire {NODES} nodes, times operations to the power of 8. The paper's "
-        f"9.3e+09 for\nDARTS is a slip: its own '153 times' needs {darts:.1e}."
+    headings = ["setting", "kernel", "dilation", "depth", "width", "convs", "ops", "cells"]
+    show(table(headings, rows, right=(3, 4, 5, 6, 7)), "")
+    show_prose(WHY_TWO_COUNTS)
+    show("")
+    show_prose(
+        f"Cells: {count_cells(1, NODES)} ways to wire {NODES} nodes, times the number of "
+        f"operations to the power of {2 * NODES}. The paper's 9.3e+09 for DARTS is a slip: its own "
+        f"'153 times' needs {darts:.1e}."
     )
     show_next("prnas space darts-like --list", "prnas draw pr-darts-dl2")
 
@@ -112,7 +114,7 @@ def _bound(value: int | None) -> str:
     return "unlimited" if value is None else f"at most {value}"
 
 
-def _details(setting: Setting, steps: int) -> None:
+def _details(setting: Setting, called: str, steps: int) -> None:
     limits = setting.limits
     convs, with_dilated, operations, cells = _counts(setting, steps)
     show_heading(f"Setting {setting.name}")
@@ -128,13 +130,13 @@ def _details(setting: Setting, steps: int) -> None:
     ]
     show(facts(pairs))
     if convs != with_dilated:
-        show(
-            "",
-            f"With kernel 1 and dilation 2 counted too, as in the paper's table, it is "
-            f"{with_dilated} convolutions\nand {operations + with_dilated - convs} operations: "
-            f"the morphisms never make them, since they compute nothing new.",
+        show("")
+        show_prose(
+            f"With kernel 1 and dilation above 1 counted too, as the paper does in its table, it "
+            f"is {with_dilated} convolutions and {operations + with_dilated - convs} operations. The "
+            f"morphisms never make those, since they compute nothing new."
         )
-    show_next(f"prnas space {setting.name} --list", f"prnas space {setting.name} --graph space.svg")
+    show_next(f"prnas space {called} --list", f"prnas space {called} --graph space.svg")
 
 
 def _list(setting: Setting, steps: int) -> None:
@@ -145,11 +147,11 @@ def _list(setting: Setting, steps: int) -> None:
     show(table(["steps", "operation"], rows))
 
 
-def _write_graph(setting: Setting, steps: int, path: Path) -> None:
+def _write_graph(setting: Setting, steps: int, path: Path, quiet: bool) -> None:
     from prnas.commands.pictures import save_picture
     from prnas.reporting.drawing import draw_morphism_graph
 
     layers = by_distance(setting, steps)
     every_link = links(setting, [op for layer in layers for op in layer])
     title = f"{setting.name}: {sum(map(len, layers))} operations within {steps} morphing steps"
-    save_picture(draw_morphism_graph(layers, every_link, title), path)
+    save_picture(draw_morphism_graph(layers, every_link, title), path, quiet)

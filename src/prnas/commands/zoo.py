@@ -3,9 +3,10 @@
 from dataclasses import asdict
 from typing import Any
 
-from prnas.commands.output import facts, show, show_heading, show_json, show_next, table
+from prnas.commands.output import facts, show, show_heading, show_json, show_next, show_prose, table
 from prnas.space import zoo
 from prnas.space.genotype import NUM_INPUTS, ROLES, Cell
+from prnas.space.size import network_size
 from prnas.space.zoo import Error, ZooEntry
 
 
@@ -25,7 +26,12 @@ def percent(error: Error | None) -> str:
 
 def _data(name: str, entry: ZooEntry) -> dict[str, Any]:
     data = {key: value for key, value in asdict(entry).items() if key != "genotype"}
-    return {"name": name, **data, "genotype": entry.genotype.to_json()}
+    size = asdict(network_size(entry.genotype))
+    return {"name": name, **data, **size, "genotype": entry.genotype.to_json()}
+
+
+def millions(number: int) -> str:
+    return f"{number / 1e6:.3f} M" if number < 1e8 else f"{number / 1e6:.1f} M"
 
 
 def _table(as_json: bool) -> None:
@@ -38,15 +44,22 @@ def _table(as_json: bool) -> None:
             name,
             percent(entry.cifar10_error),
             percent(entry.cifar100_error),
-            f"{entry.published_parameters:.1f} M",
+            millions(size.parameters),
+            millions(size.macs),
             f"{entry.gpu_days:g}",
-            entry.reference,
+            entry.reference.removeprefix("arXiv:"),
         ]
         for name, entry in entries.items()
+        for size in (network_size(entry.genotype),)
     ]
-    show_heading("Published cells, with the test error (%) and size that their papers report")
-    headings = ["name", "CIFAR-10", "CIFAR-100", "params", "GPU days", "paper"]
-    show(table(headings, rows, right=(1, 2, 3, 4)))
+    show_heading("Published cells")
+    headings = ["name", "CIFAR-10", "CIFAR-100", "params", "MACs", "days", "arXiv"]
+    show(table(headings, rows, right=(1, 2, 3, 4, 5)), "")
+    show_prose(
+        "Test errors (%) and GPU days of search are those that the papers report. Parameters and "
+        "multiply-accumulates are counted here, for 36 channels, 20 cells and 10 classes, without "
+        "the auxiliary head, on a 32x32 image."
+    )
     show_next("prnas zoo pr-darts-dl2", "prnas draw pr-darts-dl2 -o cells.svg")
 
 
@@ -55,11 +68,13 @@ def _one(name: str, as_json: bool) -> None:
     if as_json:
         print(entry.genotype.dumps(), end="")
         return
+    size = network_size(entry.genotype)
     show_heading(entry.title)
     published = f"{entry.published_parameters:.1f} M parameters, {entry.gpu_days:g} GPU days"
     pairs = [
         ("paper", f"{entry.citation} ({entry.reference})"),
         ("test error", f"CIFAR-10 {percent(entry.cifar10_error)} %"),
+        ("counted", f"{size.parameters:,} parameters, {size.macs:,} multiply-accumulates"),
         ("published", published + (f"; {entry.note}" if entry.note else "")),
     ]
     if entry.cifar100_error:
@@ -73,14 +88,15 @@ def _one(name: str, as_json: bool) -> None:
 
 
 def state_name(state: int) -> str:
-    return f"input {state}" if state < NUM_INPUTS else f"node {state - NUM_INPUTS + 1}"
+    """As in the pictures: the two cells before, then the nodes."""
+    return f"c(k-{NUM_INPUTS - state})" if state < NUM_INPUTS else f"B{state - NUM_INPUTS + 1}"
 
 
 def cell_table(cell: Cell) -> Any:
     """A row for each node: its two operations and what they read."""
     rows = [
         [
-            f"node {number + 1}",
+            state_name(NUM_INPUTS + number),
             *(f"{edge.op.label} of {state_name(edge.input)}" for edge in node),
             "yes" if NUM_INPUTS + number in cell.concat else "",
         ]

@@ -100,5 +100,5 @@ def update_running_statistics(folds: list[Folded]) -> None:
         fold.bn.num_batches_tracked += 1
     momentum = folds[0].bn.momentum
     unbiased = [fold.variance * (fold.num_pixels / (fold.num_pixels - 1)) for fold in folds]
-    torch._foreach_lerp_(means, [fold.mean for fold in folds], momentum)
-    torch._foreach_lerp_(variances, unbiased, momentum)
+    for buffers, values in ((means, [fold.mean for fold in folds]), (variances, unbiased)):
+        torch._foreach_lerp_(buffers, values, momentum)  # pyright: ignore

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from prnas.nets.depthwise import Strips, depthwise, input_gradient, weight_gradient
 from prnas.nets.folding import Folded
@@ -19,7 +19,7 @@ class Link(Protocol):
 
     phases: int
 
-    def parameters(self) -> list[nn.Parameter]: ...
+    def parameters(self) -> list[Tensor]: ...
 
     def before_product(self, x: Tensor) -> Tensor:
         """What the pointwise product reads."""
@@ -41,7 +41,7 @@ class SeparableLink:
         self.module, self.stride, self.dilation, self.phases = module, stride, dilation, phases
         self.spatial = module.depthwise.kernel_size[0] > 1
 
-    def parameters(self) -> list[nn.Parameter]:
+    def parameters(self) -> list[Tensor]:
         return [self.module.depthwise.weight, self.module.pointwise.weight]
 
     def before_product(self, x: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class PointwiseLink:
     def __init__(self, module: ReluConvBN | FactorizedReduction) -> None:
         self.module = module
 
-    def parameters(self) -> list[nn.Parameter]:
+    def parameters(self) -> list[Tensor]:
         if isinstance(self.module, ReluConvBN):
             return [self.module.conv.weight]
         return [self.module.first.weight, self.module.second.weight]

@@ -62,7 +62,7 @@ class Cell(nn.Module):
         states = [self.preprocess[0](before_last), self.preprocess[1](last)]
         for inputs, node in zip(self.inputs, self.operations, strict=True):
             parts: list[Tensor] = []
-            for source, operation in zip(inputs, node, strict=True):
+            for source, operation in zip(inputs, node.children(), strict=True):
                 part = operation(states[source])
                 if drop_probability > 0 and not isinstance(operation, nn.Identity):
                     part = drop_path(part, drop_probability, generator)

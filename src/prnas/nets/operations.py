@@ -1,5 +1,6 @@
 """Operations as modules. `build` is the only place that maps a spec to its module."""
 
+from itertools import pairwise
 from typing import assert_never
 
 import torch
@@ -37,7 +38,7 @@ class ConvChain(nn.Sequential):
                 SeparableConv(
                     c_in, c_out, spec.kernel, stride if place == 0 else 1, spec.dilation, affine
                 )
-                for place, (c_in, c_out) in enumerate(zip(widths, widths[1:], strict=False))
+                for place, (c_in, c_out) in enumerate(pairwise(widths))
             )
         )
 

@@ -34,7 +34,7 @@ class NodePlan:
     features: list[tuple[int, Feature]]  # (state, feature)
     edges: list[int]
     candidates: list[Candidate]
-    parameters: list[nn.Parameter]
+    parameters: list[Tensor]
 
 
 class SearchCell(nn.Module):
@@ -90,7 +90,7 @@ class SearchCell(nn.Module):
         """Survivors keep their modules; children are made from their parents on the same edge."""
         for place, (one, edge) in enumerate(zip(change.edges, self.pools.edges, strict=True)):
             source = self.pools.positions[place][1]
-            modules = dict(zip(edge.candidates, self.operations[place], strict=True))
+            modules = dict(zip(edge.candidates, self.operations[place].children(), strict=True))
             children = [
                 child_of(
                     modules[added.parent],
@@ -186,7 +186,7 @@ class SearchCell(nn.Module):
                 drafts.append(((source, feature), edge, place, chain))
         features = list(dict.fromkeys(feature for feature, _, _, _ in drafts))
         candidates: list[Candidate] = []
-        parameters: list[nn.Parameter] = []
+        parameters: list[Tensor] = []
         before = len(features) + len(edges)
         for feature, edge, place, chain in drafts:
             candidates.append(

@@ -3,7 +3,7 @@
 from importlib.resources import files
 
 from prnas.config import SearchConfig
-from prnas.space.reading import FormatError, suggestion
+from prnas.space.problems import FormatError, suggestion
 from prnas.yaml_files import parse_yaml
 
 

@@ -1,12 +1,13 @@
 """What prune and replace decided, as a record: it can be logged, saved, replayed."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.space.genotype import Role
 from prnas.space.operations import STRICT, OperationField
+from prnas.space.reading import validated
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +70,13 @@ class Change:
 
     def cell(self, role: Role) -> CellChange:
         return self.normal if role == "normal" else self.reduction
+
+    def to_json(self) -> dict[str, Any]:
+        return _ADAPTER.dump_python(self, mode="json")
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Change":
+        return validated(_ADAPTER, data, "change")
+
+
+_ADAPTER = TypeAdapter(Change)

@@ -7,7 +7,11 @@ _MOST_BRANCHES = 720
 
 
 def canonical(genotype: Genotype) -> Genotype:
-    """The same genotype whatever the order of edges, of nodes, and of the concatenation."""
+    """The same genotype whatever the order of edges, of nodes, and of the concatenation.
+
+    Among more than some hundred equally good orders of look-alike nodes (six twins have 720), the
+    given order decides.
+    """
     return Genotype(canonical_cell(genotype.normal), canonical_cell(genotype.reduction))
 
 
@@ -42,7 +46,8 @@ def _renamed(node: Node, new: dict[int, int]) -> Node:
 def _reordered(cell: Cell, order: tuple[int, ...]) -> Cell:
     new = _numbering(order)
     nodes = tuple(_renamed(cell.nodes[number], new) for number in order)
-    return Cell(nodes, tuple(sorted(new[state] for state in cell.concat)), cell.repeated_inputs)
+    repeated = any(first.input == second.input for first, second in nodes)
+    return Cell(nodes, tuple(sorted(new[state] for state in cell.concat)), repeated)
 
 
 def edit_distance(one: Genotype, other: Genotype) -> int:
@@ -51,7 +56,8 @@ def edit_distance(one: Genotype, other: Genotype) -> int:
     An edit changes the operation of an edge, rewires its input, or puts a node into or out of the
     concatenation. The numbering of nodes does not matter. A node that only one of them has costs
     its two edges (two edits each) and its place in the concatenation. This follows NAS-Bench-101
-    (Ying et al., 2019), which the paper cites for its locality property.
+    (Ying et al., 2019), which the paper cites for its locality property. The time grows steeply
+    with the nodes: about a millisecond for four, a second for nine that have little in common.
     """
     return cell_distance(one.normal, other.normal) + cell_distance(one.reduction, other.reduction)
 

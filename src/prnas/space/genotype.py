@@ -14,6 +14,7 @@ from prnas.space.operations import (
     OperationField,
     Zero,
     checked_int,
+    checked_tuple,
     to_json,
 )
 from prnas.space.reading import check_header, parse_json, validated
@@ -62,8 +63,9 @@ class Cell:
     repeated_inputs: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nodes", tuple(tuple(node) for node in self.nodes))
-        object.__setattr__(self, "concat", tuple(self.concat))
+        nodes = checked_tuple("nodes", self.nodes)
+        object.__setattr__(self, "nodes", tuple(checked_tuple("a node", node) for node in nodes))
+        object.__setattr__(self, "concat", checked_tuple("concat", self.concat))
         if problems := list(self._problems()):
             raise ValueError("; ".join(problems))
 
@@ -93,7 +95,7 @@ class Cell:
         if len(set(self.concat)) != len(self.concat):
             yield f"concat names a state twice: {list(self.concat)}"
         for state in self.concat:
-            if isinstance(state, bool) or not NUM_INPUTS <= state <= last:
+            if type(state) is not int or not NUM_INPUTS <= state <= last:
                 yield f"concat must name nodes, states {NUM_INPUTS} to {last}, got {state!r:.60}"
 
     @property

@@ -26,6 +26,13 @@ def checked_kernel(value: object, least: int = 1) -> None:
         raise ValueError(f"kernel must be odd, got {value}")
 
 
+def checked_tuple(name: str, value: object) -> tuple[Any, ...]:
+    """Written by hand, a list is as good as a tuple; kept, it must be hashable."""
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{name} must be a list, got {value!r:.60}")
+    return tuple(cast(list[Any], value))
+
+
 @total_ordering
 class _Ordered:
     """A total order over operations of all types: by type, then by value."""
@@ -60,8 +67,7 @@ class Conv(_Ordered):
     def __post_init__(self) -> None:
         checked_kernel(self.kernel)
         checked_int("dilation", self.dilation)
-        # Written by hand, a list is as good as a tuple; kept, it must be hashable.
-        object.__setattr__(self, "expansions", tuple(self.expansions))
+        object.__setattr__(self, "expansions", checked_tuple("expansions", self.expansions))
         if len(self.expansions) > LARGEST:
             raise ValueError(f"at most {LARGEST} expansions, got {len(self.expansions)}")
         for width in self.expansions:
@@ -147,8 +153,8 @@ class Conv1x7x1(_Ordered):
 Operation = Conv | Pool | Skip | Zero | Conv1x7x1
 TYPES: tuple[type[Operation], ...] = get_args(Operation)
 
-_CONV_LABEL = re.compile(r"conv (\d{1,4})x\1(?: d(\d{1,4}))?(?: [×x]\[([\d, ]*)\])?")
-_POOL_LABEL = re.compile(r"(max|avg) (\d{1,4})x\2")
+_CONV_LABEL = re.compile(r"conv ([0-9]{1,4})x\1(?: d([0-9]{1,4}))?(?: [×x]\[([0-9, ]+)\])?")
+_POOL_LABEL = re.compile(r"(max|avg) ([0-9]{1,4})x\2")
 _PLAIN: dict[str, Callable[[], Operation]] = {
     "skip": Skip,
     "zero": Zero,
@@ -165,7 +171,7 @@ def from_label(text: str) -> Operation:
     if match := _POOL_LABEL.fullmatch(label):
         return Pool(cast(Literal["max", "avg"], match[1]), int(match[2]))
     if match := _CONV_LABEL.fullmatch(label):
-        widths = [part.strip() for part in (match[3] or "").split(",") if part.strip()]
+        widths = [part.strip() for part in match[3].split(",")] if match[3] else []
         if all(part.isdecimal() and len(part) < 5 for part in widths):
             return Conv(int(match[1]), int(match[2] or 1), tuple(map(int, widths)))
     raise ValueError(f"no operation is called {text!r:.60}; write one like {LABEL_EXAMPLES}")

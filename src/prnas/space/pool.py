@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.space.change import Added, EdgeChange, Pruned
-from prnas.space.morphisms import Morphism, morphs
-from prnas.space.operations import STRICT, Conv, Operation, OperationField, Zero
+from prnas.space.morphisms import MORPHISMS, Morphism, morphs
+from prnas.space.operations import STRICT, Conv, Operation, OperationField, Zero, checked_tuple
 from prnas.space.reading import validated
 from prnas.space.setting import Limits
 
@@ -35,6 +35,8 @@ class EdgePool:
     births: Annotated[tuple[Birth, ...], Field(strict=False)]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", checked_tuple("candidates", self.candidates))
+        object.__setattr__(self, "births", checked_tuple("births", self.births))
         if not self.candidates:
             raise ValueError("a pool holds at least one candidate")
         if len(set(self.candidates)) < len(self.candidates):
@@ -64,6 +66,12 @@ class EdgePool:
             raise ValueError("the change prunes what the pool does not hold")
         if any(one.parent not in stay for one in change.added):
             raise ValueError("the change adds a child whose parent did not stay")
+        for one in change.added:
+            morphism = MORPHISMS.get(one.morphism)
+            if morphism is None or morphism.apply(one.parent) != one.op:
+                raise ValueError(
+                    f"'{one.op.label}' is no child of '{one.parent.label}' by '{one.morphism:.60}'"
+                )
         born = tuple(Birth(one.op, one.parent, one.morphism) for one in change.added)
         return EdgePool(stay + tuple(one.op for one in change.added), self.births + born)
 
@@ -209,7 +217,7 @@ def _draws(
         legal = morphs(op, limits)
         for morphism, child in legal:
             if child not in refused:
-                # The least normal number keeps a parent of vanishing weight possible.
+                # A softmax may underflow to zero; the parent's legal children must not.
                 share = max(probability / len(legal), 1e-300)
                 found.append((place, morphism, child, share))
                 total += share

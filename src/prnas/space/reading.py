@@ -1,34 +1,17 @@
 """Reading what people and files say: every problem at once, each with its place."""
 
-import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from prnas.space.problems import FormatError, suggestion
+
 T = TypeVar("T")
 Loc = tuple[int | str, ...]
 MAX_CHARACTERS = 4_000_000
-
-
-class FormatError(ValueError):
-    """What was read is not what it should be. `problems` holds one line for each fault."""
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        several = f"{len(self.problems)} problems\n  " if len(self.problems) > 1 else ""
-        super().__init__(several + "\n  ".join(self.problems))
-
-
-def suggestion(word: str, choices: Iterable[str]) -> str:
-    """' Did you mean ...?' when a choice is near, and the choices when there are few."""
-    known = sorted(choices)
-    near = difflib.get_close_matches(word, known, n=1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    if known and len(known) <= 20:
-        hint += f" Choose from: {', '.join(known)}."
-    return hint
 
 
 def parse_json(text: str) -> Any:
@@ -68,7 +51,7 @@ def check_header(data: Any, format_name: str, version: int) -> dict[str, Any]:
     found, number = fields.pop("format", None), fields.pop("version", None)
     if found != format_name:
         raise FormatError([f"format: must be '{format_name}', got {found!r:.60}"])
-    if number != version or isinstance(number, bool):
+    if type(number) is not int or number != version:
         raise FormatError(
             [f"version: {number!r:.60} is not known; this release reads version {version}"]
         )
@@ -95,13 +78,39 @@ def kind_of(value: object) -> str:
 def validated(adapter: TypeAdapter[T], data: Any, what: str) -> T:
     """`data` as the adapter's type, or one `FormatError` with all that is wrong with it."""
     try:
-        text = json.dumps(data, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise FormatError([f"{what}: holds something that is not plain data ({error})"]) from None
-    try:
-        return adapter.validate_json(text)
+        if problems := list(_not_plain(data, "")):
+            raise FormatError(problems)
+        return adapter.validate_json(json.dumps(data))
+    except RecursionError:
+        raise FormatError([f"{what}: nested too deeply"]) from None
     except ValidationError as error:
         raise FormatError(explain(error, data, adapter.json_schema())) from None
+
+
+def _not_plain(data: object, place: str) -> Iterator[str]:
+    """What JSON cannot say: other types, keys that are no strings, numbers beyond all bounds."""
+    where = f"{place.removeprefix('.')}: " if place else ""
+    match data:
+        case dict():
+            for key, value in cast(dict[object, object], data).items():
+                if isinstance(key, str):
+                    yield from _not_plain(key, f"{place}.{key!r:.60}")
+                    yield from _not_plain(value, f"{place}.{key:.60}")
+                else:
+                    yield f"{where}keys must be strings, got {key!r:.60}"
+        case list():
+            for number, value in enumerate(cast(list[object], data)):
+                yield from _not_plain(value, f"{place}[{number}]")
+        case float():
+            if not math.isfinite(data):
+                yield f"{where}must be a finite number, got {data}"
+        case str():
+            if any("\ud800" <= character <= "\udfff" for character in data):
+                yield f"{where}holds half a character (a lone surrogate)"
+        case None | bool() | int():
+            pass
+        case _:
+            yield f"{where}must be plain data, got {type(data).__name__} {data!s:.60}"
 
 
 def explain(error: ValidationError, data: Any, schema: dict[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import ConfigDict, Field
 
-from prnas.space.operations import STRICT, checked_int
+from prnas.space.operations import STRICT, checked_int, checked_tuple
 
 MOST_EPOCHS = 100_000
 MOST_CELLS = 200
@@ -54,6 +54,10 @@ class Cycle:
                 checked_int(name, value, least, most)
             except ValueError as error:
                 yield str(error)
+        if type(self.skip_dropout) not in (int, float) or not 0 <= self.skip_dropout < 1:
+            yield f"skip_dropout must be at least 0 and below 1, got {self.skip_dropout!r:.60}"
+        if any(type(value) is not int for _, value, _, _ in bounds):
+            return  # then they cannot be compared
         if self.grace_epochs > self.epochs:
             yield f"grace_epochs ({self.grace_epochs}) exceed the cycle's epochs ({self.epochs})"
         if self.morphisms and self.morphisms >= self.candidates:
@@ -61,8 +65,6 @@ class Cycle:
                 f"morphisms ({self.morphisms}) must be fewer than candidates "
                 f"({self.candidates}), so that a parent stays"
             )
-        if not 0 <= self.skip_dropout < 1:
-            yield f"skip_dropout must be at least 0 and below 1, got {self.skip_dropout}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Schedule:
     cycles: Annotated[tuple[Cycle, ...], Field(strict=False)]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cycles", tuple(self.cycles))
+        object.__setattr__(self, "cycles", checked_tuple("cycles", self.cycles))
         if problems := list(self._problems()):
             raise ValueError("; ".join(problems))
 

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from prnas.space.operations import (
     LARGEST,
     STRICT,
+    TYPES,
     Conv,
     Operation,
     OperationField,
@@ -17,25 +18,26 @@ from prnas.space.operations import (
     Zero,
     checked_int,
     checked_kernel,
+    checked_tuple,
 )
-from prnas.space.reading import FormatError, suggestion, validated
+from prnas.space.problems import FormatError, suggestion
+from prnas.space.reading import validated
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The bounds within which convolutions may be morphed; `None` is no bound.
 
-    Kernel 1 with dilation above 1 computes the same as dilation 1, so it is left out.
-    `dilated_1x1` counts it all the same, as the paper's table does.
+    Kernel 1 with dilation above 1 computes the same as dilation 1, so it lies outside.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    dilated_1x1: ClassVar[bool] = False
     kernel_min: int = 3
     kernel_max: int = 7
     dilation_max: int = 2
     depth_max: int | None = 1
     width_max: int | None = 1
-    dilated_1x1: bool = False
 
     def __post_init__(self) -> None:
         checked_kernel(self.kernel_min)
@@ -71,6 +73,7 @@ class Limits:
         )
 
 
+MOST_CANDIDATES = 100
 INITIAL_POOL: tuple[Operation, ...] = (Pool("max", 3), Pool("avg", 3), Skip(), Conv(3))
 
 
@@ -84,11 +87,18 @@ class Setting:
     initial_pool: Annotated[tuple[OperationField, ...], Field(strict=False)] = INITIAL_POOL
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "initial_pool", tuple(self.initial_pool))
+        object.__setattr__(self, "initial_pool", checked_tuple("initial_pool", self.initial_pool))
         if problems := list(self._problems()):
             raise ValueError("; ".join(problems))
 
     def _problems(self) -> Iterable[str]:
+        if type(self.name) is not str:
+            yield f"name must be a string, got {self.name!r:.60}"
+        if not all(isinstance(op, TYPES) for op in self.initial_pool):
+            yield "initial_pool must hold operations"
+            return
+        if len(self.initial_pool) > MOST_CANDIDATES:
+            yield f"initial_pool holds at most {MOST_CANDIDATES} operations"
         if all(isinstance(op, Zero) for op in self.initial_pool):
             yield "initial_pool must hold an operation other than 'zero'"
         if len(set(self.initial_pool)) < len(self.initial_pool):

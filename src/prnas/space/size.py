@@ -1,6 +1,7 @@
 """How large a genotype's network is: counted from its plan, exactly, without building it."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, assert_never
 
 from prnas.space.genotype import NUM_INPUTS, ROLES, Cell, Genotype, Role
@@ -93,7 +94,7 @@ def _operation(op: Operation, channels: int, pixels: Pixels, stride: int) -> Net
         case Conv():
             widths = [channels, *(width * channels for width in op.expansions), channels]
             total = NetworkSize()
-            for c_in, c_out in zip(widths, widths[1:], strict=False):
+            for c_in, c_out in pairwise(widths):
                 total += _conv(op.kernel**2 * c_in, out) + _pointwise_bn(c_in, c_out, out)
             return total
         case Conv1x7x1():

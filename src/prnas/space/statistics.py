@@ -7,7 +7,7 @@ from itertools import combinations
 from statistics import fmean
 
 from prnas.space.cell_pools import CellPools, Pools
-from prnas.space.change import CellChange, EdgeChange
+from prnas.space.change import CellChange, Change, EdgeChange
 from prnas.space.genotype import ROLES
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip
 from prnas.space.pool import EdgePool
@@ -126,9 +126,11 @@ def mean_statistics(parts: Sequence[PoolStatistics]) -> PoolStatistics:
     )
 
 
-def average_statistics(pools: Pools) -> PoolStatistics:
-    """The mean over both cells."""
-    return mean_statistics([cell_statistics(pools.cell(role)) for role in ROLES])
+def average_statistics(pools: Pools, change: Change | None = None) -> PoolStatistics:
+    """The mean over both cells. `change` is the one that led to the pools, if any."""
+    return mean_statistics(
+        [cell_statistics(pools.cell(role), change.cell(role) if change else None) for role in ROLES]
+    )
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

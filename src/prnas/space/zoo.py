@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, ConfigDict, TypeAdapter
 
 from prnas.space.genotype import Genotype
 from prnas.space.operations import STRICT
-from prnas.space.reading import FormatError, parse_json, suggestion
+from prnas.space.problems import FormatError, suggestion
+from prnas.space.reading import parse_json
 
 Error = tuple[float, float | None]  # mean and standard deviation, in per cent
 
