@@ -1,20 +1,70 @@
-"""Pointwise convolution, batch normalisation and mixing weight as a single matrix product.
+"""Pointwise convolution, batch normalisation and mixing weight, in one of two exact ways.
 
-Let D be a separable convolution's depthwise output (pixels x channels) and W its pointwise weight.
-The batch statistics of D W^T follow from those of D: its mean is W m, its variance the diagonal of
-W S W^T, for the mean m and covariance S of D's channels. So
-
-    scale * BN(D W^T) = D (diag(s) W)^T - diag(s) W m,    s = scale / sqrt(variance + eps),
-
-and the wide tensors D W^T and BN(D W^T) are never made nor kept. The backward pass is by hand.
+Let D be what a pointwise product reads (pixels x channels) and W its weight. Both ways compute
+`scale * BN(D W^T)` and hand on its gradients; which one is cheaper depends on the shape of W.
 """
+
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 
+class Product(Protocol):
+    """`scale * BN(D W^T)`, with BN's statistics from the batch or running."""
+
+    bn: nn.BatchNorm2d
+    mean: Tensor
+    variance: Tensor
+    num_pixels: int
+    bias: Tensor | None  # of each channel, left for the caller to add once for many products
+
+    def output(self, pixels: Tensor) -> Tensor:
+        """The whole result, bias included, in memory of its own."""
+        ...
+
+    def add_to(self, total: Tensor | None, pixels: Tensor) -> Tensor:
+        """`total` (in place) plus the result, without its bias."""
+        ...
+
+    def backward(
+        self, grad: Tensor, grad_sum: Tensor, pixels: Tensor, need_matrix: bool
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """Gradients of D, W and the scale. `grad_sum` is `grad` summed over its pixels."""
+        ...
+
+    def forget(self) -> None:
+        """Let go of what is as large as the images."""
+        ...
+
+    def remember(self, pixels: Tensor) -> None:
+        """Compute it again."""
+        ...
+
+
+def product(
+    pixels: Tensor, matrix: Tensor, scale: Tensor | None, bn: nn.BatchNorm2d, training: bool
+) -> Product:
+    """`scale * BN(pixels matrix^T)`, the cheaper way; without a scale, it is 1."""
+    if training and pixels.shape[0] < 2:
+        raise ValueError(
+            "batch statistics need more than one pixel in a batch; use more images, or larger ones"
+        )
+    # Folding costs a covariance, as many operations as D has channels squared.
+    way = Folded if matrix.shape[1] <= matrix.shape[0] else Direct
+    return way(pixels, matrix, scale, bn, training)
+
+
 class Folded:
-    """`scale * BN(D W^T) = D weight^T + bias`, with BN's statistics from the batch or running."""
+    """As a single matrix product: `D weight^T + bias`.
+
+    The batch statistics of D W^T follow from those of D: its mean is W m, its variance the diagonal
+    of W S W^T, for the mean m and covariance S of D's channels. So
+
+        scale * BN(D W^T) = D (diag(s) W)^T - diag(s) W m,    s = scale / sqrt(variance + eps),
+
+    and D W^T is never made nor kept.
+    """
 
     __slots__ = (
         "bias",
@@ -42,11 +92,6 @@ class Folded:
         self.matrix, self.bn, self.training = matrix, bn, training
         self.num_pixels = pixels.shape[0]
         if training:
-            if self.num_pixels < 2:
-                raise ValueError(
-                    "batch statistics need more than one pixel in a batch; use more images, or "
-                    "larger ones"
-                )
             self.center = pixels.mean(0)
             covariance = torch.mm(pixels.t(), pixels).div_(self.num_pixels)
             covariance.addr_(self.center, self.center, alpha=-1)
@@ -60,12 +105,26 @@ class Folded:
         self.reciprocal = (self.variance + bn.eps).rsqrt_()
         self.scaled = self.reciprocal if scale is None else self.reciprocal * scale
         self.weight = matrix * self.scaled[:, None]
-        self.bias = -self.mean * self.scaled
+        self.bias: Tensor | None = -self.mean * self.scaled
+
+    def output(self, pixels: Tensor) -> Tensor:
+        assert self.bias is not None
+        return torch.addmm(self.bias, pixels, self.weight.t())
+
+    def add_to(self, total: Tensor | None, pixels: Tensor) -> Tensor:
+        if total is None:
+            return torch.mm(pixels, self.weight.t())
+        return total.addmm_(pixels, self.weight.t())
+
+    def forget(self) -> None:
+        pass
+
+    def remember(self, pixels: Tensor) -> None:
+        pass
 
     def backward(
         self, grad: Tensor, grad_sum: Tensor, pixels: Tensor, need_matrix: bool
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        """Gradients of D, W and the scale. `grad_sum` is `grad` summed over its pixels."""
         product = torch.mm(grad.t(), pixels)
         if not self.training:
             raw = (self.matrix * product).sum(1) - self.mean * grad_sum
@@ -87,18 +146,92 @@ class Folded:
         return grad_pixels, grad_matrix, along.sum()
 
 
-def update_running_statistics(folds: list[Folded]) -> None:
+class Direct:
+    """As textbooks do it: `centered` is D W^T less its mean, and is kept."""
+
+    __slots__ = (
+        "bias",
+        "bn",
+        "centered",
+        "matrix",
+        "mean",
+        "num_pixels",
+        "reciprocal",
+        "scaled",
+        "training",
+        "variance",
+    )
+
+    def __init__(
+        self,
+        pixels: Tensor,
+        matrix: Tensor,
+        scale: Tensor | None,
+        bn: nn.BatchNorm2d,
+        training: bool,
+    ) -> None:
+        self.matrix, self.bn, self.training = matrix, bn, training
+        self.num_pixels = pixels.shape[0]
+        raw = torch.mm(pixels, matrix.t())
+        if training:
+            self.mean = raw.mean(0)
+        else:
+            assert bn.running_mean is not None
+            self.mean = bn.running_mean
+        self.centered: Tensor | None = raw.sub_(self.mean)
+        if training:
+            self.variance = (self.centered * self.centered).mean(0)
+        else:
+            assert bn.running_var is not None
+            self.variance = bn.running_var
+        self.reciprocal = (self.variance + bn.eps).rsqrt_()
+        self.scaled = self.reciprocal if scale is None else self.reciprocal * scale
+        self.bias: Tensor | None = None
+
+    def output(self, pixels: Tensor) -> Tensor:
+        assert self.centered is not None
+        return self.centered * self.scaled
+
+    def add_to(self, total: Tensor | None, pixels: Tensor) -> Tensor:
+        assert self.centered is not None
+        if total is None:
+            return self.centered * self.scaled
+        return total.addcmul_(self.centered, self.scaled)
+
+    def forget(self) -> None:
+        self.centered = None
+
+    def remember(self, pixels: Tensor) -> None:
+        self.centered = torch.mm(pixels, self.matrix.t()).sub_(self.mean)
+
+    def backward(
+        self, grad: Tensor, grad_sum: Tensor, pixels: Tensor, need_matrix: bool
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        assert self.centered is not None
+        # For each output channel, the sum over pixels of its gradient times its normalised value.
+        along = (grad * self.centered).sum(0).mul_(self.reciprocal)
+        if self.training:
+            pull = along * self.reciprocal * self.scaled * (-1 / self.num_pixels)
+            constant = self.scaled * grad_sum * (-1 / self.num_pixels)
+            raw = torch.addcmul(constant, grad, self.scaled).addcmul_(self.centered, pull)
+        else:
+            raw = grad * self.scaled
+        grad_matrix = torch.mm(raw.t(), pixels) if need_matrix else None
+        return torch.mm(raw, self.matrix), grad_matrix, along.sum()
+
+
+def update_running_statistics(products: list[Product]) -> None:
     """What `nn.BatchNorm2d` does to its buffers, for many of them at once."""
     means: list[Tensor] = []
     variances: list[Tensor] = []
-    for fold in folds:
-        assert fold.bn.running_mean is not None
-        assert fold.bn.running_var is not None
-        assert fold.bn.num_batches_tracked is not None
-        means.append(fold.bn.running_mean)
-        variances.append(fold.bn.running_var)
-        fold.bn.num_batches_tracked += 1
-    momentum = folds[0].bn.momentum
-    unbiased = [fold.variance * (fold.num_pixels / (fold.num_pixels - 1)) for fold in folds]
-    for buffers, values in ((means, [fold.mean for fold in folds]), (variances, unbiased)):
+    for one in products:
+        assert one.bn.running_mean is not None
+        assert one.bn.running_var is not None
+        assert one.bn.num_batches_tracked is not None
+        means.append(one.bn.running_mean)
+        variances.append(one.bn.running_var)
+        one.bn.num_batches_tracked += 1
+    momentum = products[0].bn.momentum
+    unbiased = [one.variance * (one.num_pixels / (one.num_pixels - 1)) for one in products]
+    for buffers, values in ((means, [one.mean for one in products]), (variances, unbiased)):
         torch._foreach_lerp_(buffers, values, momentum)  # pyright: ignore

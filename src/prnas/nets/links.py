@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from prnas.nets.depthwise import Strips, depthwise, input_gradient, weight_gradient
-from prnas.nets.folding import Folded
+from prnas.nets.folding import Product, product
 from prnas.nets.operations import FactorizedReduction, ReluConvBN, SeparableConv
 from prnas.nets.pixels import as_images, as_matrix, merge_phases, split_phases
 
@@ -25,7 +25,7 @@ class Link(Protocol):
         """What the pointwise product reads."""
         ...
 
-    def fold(self, product_input: Tensor, scale: Tensor | None, training: bool) -> Folded: ...
+    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> Product: ...
 
     def backward(
         self, grad: Tensor, grad_matrix: Tensor | None, x: Tensor, need_x: bool, strips: Strips
@@ -49,11 +49,11 @@ class SeparableLink:
             return x
         return depthwise(x, self.module.depthwise.weight, self.stride, self.dilation)
 
-    def fold(self, product_input: Tensor, scale: Tensor | None, training: bool) -> Folded:
+    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> Product:
         matrix = self.module.pointwise.weight.flatten(1)
         if not self.spatial:
             matrix = matrix * self.module.depthwise.weight.view(-1)
-        return Folded(as_matrix(product_input), matrix, scale, self.module.bn, training)
+        return product(as_matrix(read), matrix, scale, self.module.bn, training)
 
     def backward(
         self, grad: Tensor, grad_matrix: Tensor | None, x: Tensor, need_x: bool, strips: Strips
@@ -92,10 +92,10 @@ class PointwiseLink:
     def before_product(self, x: Tensor) -> Tensor:
         return x
 
-    def fold(self, product_input: Tensor, scale: Tensor | None, training: bool) -> Folded:
+    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> Product:
         blocks = [weight.flatten(1) for weight in self.parameters()]
         matrix = blocks[0] if len(blocks) == 1 else torch.block_diag(*blocks)
-        return Folded(as_matrix(product_input), matrix, scale, self.module.bn, training)
+        return product(as_matrix(read), matrix, scale, self.module.bn, training)
 
     def backward(
         self, grad: Tensor, grad_matrix: Tensor | None, x: Tensor, need_x: bool, strips: Strips
@@ -112,10 +112,9 @@ class PointwiseLink:
         return grad, found
 
 
-def next_input(fold: Folded, product_input: Tensor, phases: int, next_phases: int) -> Tensor:
+def next_input(done: Product, read: Tensor, phases: int, next_phases: int) -> Tensor:
     """What the next link of a chain reads: the ReLU of this one's output, in its layout."""
-    output = torch.addmm(fold.bias, as_matrix(product_input), fold.weight.t()).relu_()
-    images = as_images(output, product_input)
+    images = as_images(done.output(as_matrix(read)).relu_(), read)
     return images if phases == next_phases else split_phases(images, next_phases)
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from prnas.nets.depthwise import Strips
-from prnas.nets.folding import Folded, update_running_statistics
+from prnas.nets.folding import Product, update_running_statistics
 from prnas.nets.links import Link, next_input, next_input_gradient
 from prnas.nets.pixels import as_images, as_matrix, merge_phases, split_phases
 
@@ -41,9 +41,9 @@ class Candidate:
 class _Kept:
     """A link's part of the forward pass; without tensors, they are computed again."""
 
-    fold: Folded
+    product: Product
     x: Tensor | None
-    product_input: Tensor | None
+    read: Tensor | None  # by the product
 
 
 def mix(
@@ -62,7 +62,7 @@ class _Mixture(Function):
         ctx.save_for_backward(*tensors)
         ctx.kept = []
         sums: dict[int, Tensor] = {}  # by phases
-        folds: list[Folded] = []
+        products: list[Product] = []
         biases: list[Tensor] = []
         for one in candidates:
             x = tensors[one.feature]
@@ -73,17 +73,19 @@ class _Mixture(Function):
                 ctx.kept.append([])
                 continue
             chain = _run_chain(one.chain, x, weight, training)
-            folds += [kept.fold for kept in chain]
+            products += [kept.product for kept in chain]
             last = chain[-1]
-            assert last.product_input is not None
-            _add_product(sums, one.chain[-1].phases, last.product_input, last.fold)
-            biases.append(last.fold.bias)
+            assert last.read is not None
+            _add_product(sums, one.chain[-1].phases, last.read, last.product)
+            if last.product.bias is not None:
+                biases.append(last.product.bias)
             if recompute:
                 for kept in chain:
-                    kept.x = kept.product_input = None
+                    kept.x = kept.read = None
+                    kept.product.forget()
             ctx.kept.append(chain)
-        if training and folds:
-            update_running_statistics(folds)
+        if training and products:
+            update_running_statistics(products)
         return _total(sums, biases)
 
     @staticmethod
@@ -107,20 +109,19 @@ def _run_chain(
     chain: list[_Kept] = []
     for place, link in enumerate(links):
         last = place == len(links) - 1
-        product_input = link.before_product(x)
-        fold = link.fold(product_input, weight if last else None, training)
-        chain.append(_Kept(fold, x, product_input))
+        read = link.before_product(x)
+        product = link.product(read, weight if last else None, training)
+        chain.append(_Kept(product, x, read))
         if not last:
-            x = next_input(fold, product_input, link.phases, links[place + 1].phases)
+            x = next_input(product, read, link.phases, links[place + 1].phases)
     return chain
 
 
-def _add_product(sums: dict[int, Tensor], phases: int, product_input: Tensor, fold: Folded) -> None:
-    pixels = as_matrix(product_input)
+def _add_product(sums: dict[int, Tensor], phases: int, read: Tensor, product: Product) -> None:
     if phases in sums:
-        as_matrix(sums[phases]).addmm_(pixels, fold.weight.t())
+        product.add_to(as_matrix(sums[phases]), as_matrix(read))
     else:
-        sums[phases] = as_images(torch.mm(pixels, fold.weight.t()), product_input)
+        sums[phases] = as_images(product.add_to(None, as_matrix(read)), read)
 
 
 def _total(sums: dict[int, Tensor], biases: list[Tensor]) -> Tensor:
@@ -169,15 +170,15 @@ class _Backward:
             parameter -= len(link.parameters())
             assert grad is not None
             assert kept.x is not None
-            assert kept.product_input is not None
-            by_input, by_matrix, by_scale = kept.fold.backward(
-                as_matrix(grad), grad_sum, as_matrix(kept.product_input), self.needed[parameter]
+            assert kept.read is not None
+            by_input, by_matrix, by_scale = kept.product.backward(
+                as_matrix(grad), grad_sum, as_matrix(kept.read), self.needed[parameter]
             )
             if place == len(one.chain) - 1 and one.edge is not None and self.needed[one.edge]:
                 self._add_mixing(one, by_scale)
             first = place == 0
             grad, by_parameters = link.backward(
-                as_images(by_input, kept.product_input),
+                as_images(by_input, kept.read),
                 by_matrix,
                 kept.x,
                 not first or self.needed[one.feature],
@@ -212,6 +213,7 @@ class _Backward:
 
 def _compute_again(links: Sequence[Link], x: Tensor, chain: list[_Kept]) -> None:
     for place, (link, kept) in enumerate(zip(links, chain, strict=True)):
-        kept.x, kept.product_input = x, link.before_product(x)
+        kept.x, kept.read = x, link.before_product(x)
+        kept.product.remember(as_matrix(kept.read))
         if place < len(links) - 1:
-            x = next_input(kept.fold, kept.product_input, link.phases, links[place + 1].phases)
+            x = next_input(kept.product, kept.read, link.phases, links[place + 1].phases)

@@ -1,0 +1,66 @@
+"""Measuring fairly on a noisy machine: interleave, repeat, report medians and the spread."""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+def interleaved(ways: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+    """Seconds of each way, in turns, after one turn to warm up."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(repeats + 1):
+        for name, run in ways.items():
+            start = time.perf_counter()
+            run()
+            if turn:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def ratio(slow: list[float], fast: list[float]) -> str:
+    """The ratio of the medians, and the least and greatest of the single turns."""
+    turns = [one / other for one, other in zip(slow, fast, strict=True)]
+    return f"{median(slow) / median(fast):.2f} ({min(turns):.2f}-{max(turns):.2f})"
+
+
+class CountCalls(TorchDispatchMode):
+    """Counts operator calls, those of the backward pass included."""
+
+    calls = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.calls += 1
+        return func(*args, **(kwargs or {}))
+
+
+def matrix_product_flops(size: int = 2048, repeats: int = 5) -> float:
+    """Floating-point operations per second of a plain matrix product: what the machine can do."""
+    one, other = torch.randn(size, size), torch.randn(size, size)
+    seconds = interleaved({"mm": lambda: torch.mm(one, other)}, repeats)["mm"]
+    return 2 * size**3 / median(seconds)
+
+
+def peak_of(module: str, *arguments: str) -> float:
+    """Peak memory of a step in MiB, as told by a fresh process (see `print_peak`)."""
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    return float(json.loads(done.stdout.splitlines()[-1])["peak"])
+
+
+def print_peak(step: Callable[[], object]) -> None:
+    """Run a step; print by how much the process's peak resident set passes its level before it."""
+    with open("/proc/self/statm") as file:  # noqa: PTH123
+        level = int(file.read().split()[1]) * resource.getpagesize() / 2**20
+    step()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    print(json.dumps({"peak": peak - level}))

@@ -1,0 +1,93 @@
+"""The supernet against the textbook's: speed, memory and operator calls of a search step.
+
+python -m benchmarks.supernet [--batch 32] [--repeats 5] [--stages initial DL DR UR]
+"""
+
+import argparse
+from collections.abc import Callable
+from statistics import median
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmarks.measure import (
+    CountCalls,
+    interleaved,
+    matrix_product_flops,
+    peak_of,
+    print_peak,
+    ratio,
+)
+from benchmarks.search_step import STAGES, batches, our_step, stage_pools, textbook_step
+from benchmarks.textbook import TextbookSupernet
+from prnas.nets.supernet import build_supernet
+
+WAYS = ("textbook", "ours", "recompute")
+CHANNELS, CELLS = 16, 8
+
+
+def make_step(way: str, stage: str, batch: int) -> Callable[[], None]:
+    pools, data = stage_pools(stage), batches(batch)
+    if way == "textbook":
+        return textbook_step(TextbookSupernet(pools, CHANNELS, CELLS), data)
+    network = build_supernet(pools, CHANNELS, CELLS, recompute=way == "recompute")
+    return our_step(network, data)
+
+
+def operator_calls(step: Callable[[], None]) -> int:
+    with CountCalls() as counter:
+        step()
+    return counter.calls
+
+
+def flops_of_textbook(stage: str) -> float:
+    """Floating-point operations of a textbook step for one image, by PyTorch's counter."""
+    step = make_step("textbook", stage, 2)
+    with FlopCounterMode(display=False) as counter:
+        step()
+    return counter.get_total_flops() / 2
+
+
+def report(stage: str, batch: int, repeats: int, product: float) -> None:
+    steps = {way: make_step(way, stage, batch) for way in WAYS}
+    seconds = interleaved(dict(steps), repeats)
+    speed = {way: batch / median(times) for way, times in seconds.items()}
+    share = flops_of_textbook(stage) * speed["ours"] / product
+    memory = {
+        way: peak_of("benchmarks.supernet", "--peak", way, "--stages", stage, "--batch", str(batch))
+        for way in WAYS
+    }
+    calls = {way: operator_calls(make_step(way, stage, 2)) for way in WAYS}
+    print(f"\n{stage}: batch {batch}, {repeats} turns; medians (least-greatest of single turns)")
+    print(f"{'':12}{'images/s':>10}{'faster than textbook':>26}{'MiB':>8}{'less':>7}{'calls':>9}")
+    for way in WAYS:
+        faster = ratio(seconds["textbook"], seconds[way])
+        less = memory["textbook"] / memory[way]
+        print(
+            f"{way:12}{speed[way]:>10.2f}{faster:>26}{memory[way]:>8.0f}{less:>6.1f}x{calls[way]:>9}"
+        )
+    print(f"recomputation takes {ratio(seconds['recompute'], seconds['ours'])} times as long")
+    print(f"ours does the textbook's arithmetic at {share:.0%} of a matrix product's speed")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--stages", nargs="+", choices=list(STAGES), default=list(STAGES))
+    parser.add_argument("--peak", choices=WAYS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    if options.peak:
+        print_peak(make_step(options.peak, options.stages[0], options.batch))
+        return
+    product = matrix_product_flops()
+    print(f"{CELLS} cells, {CHANNELS} channels, 32x32, {options.threads} threads, PyTorch", end=" ")
+    print(f"{torch.__version__}; a matrix product runs at {product / 1e9:.0f} GFLOP/s")
+    for stage in options.stages:
+        report(stage, options.batch, options.repeats, product)
+
+
+if __name__ == "__main__":
+    main()
