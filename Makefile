@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SETUP_FILES := pyproject.toml constraints.txt Makefile
 
-.PHONY: search test test-slow lint types format clean help
+.PHONY: bench search test test-slow lint types format clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make search     set up and run the main job"
 	@echo "make test       set up and run the tests"
 	@echo "make test-slow  the checks that take minutes"
+	@echo "make bench      ratios of speed and memory, side by side (about half an hour)"
 	@echo "make lint       ruff: rules and formatting"
 	@echo "make types      pyright"
 	@echo "make format     let ruff rewrite the sources"
@@ -26,6 +27,11 @@ test: $(VENV)/.installed-dev
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.supernet
+	$(BIN)/python -m benchmarks.network
+	$(BIN)/python -m benchmarks.scaling
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

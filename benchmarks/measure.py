@@ -1,11 +1,11 @@
 """Measuring fairly on a noisy machine: interleave, repeat, report medians and the spread."""
 
 import json
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -59,8 +59,13 @@ def peak_of(module: str, *arguments: str) -> float:
 
 def print_peak(step: Callable[[], object]) -> None:
     """Run a step; print by how much the process's peak resident set passes its level before it."""
-    with open("/proc/self/statm") as file:  # noqa: PTH123
-        level = int(file.read().split()[1]) * resource.getpagesize() / 2**20
+    level = _resident("VmRSS")
     step()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    print(json.dumps({"peak": peak - level}))
+    # Not `ru_maxrss`: a process inherits that from the one that started it.
+    print(json.dumps({"peak": _resident("VmHWM") - level}))
+
+
+def _resident(field: str) -> float:
+    """A line of Linux's process status, in MiB."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 2**10 for line in lines if line.startswith(field))

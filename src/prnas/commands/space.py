@@ -15,8 +15,8 @@ NODES = 4
 MOST_STEPS = 12
 WHY_TWO_COUNTS = (
     "Why two counts: the numbers in parentheses include kernel 1 with dilation 2. The paper's "
-    "table counts it (36 and 80 convolutions, 39 and 83 operations in 5 steps), although its caption "
-    "excludes it and no morphism makes it: it computes what dilation 1 does."
+    "table counts it (36 and 80 convolutions, 39 and 83 operations in 5 steps), although its "
+    "caption excludes it and no morphism makes it: it computes what dilation 1 does."
 )
 
 
@@ -133,8 +133,8 @@ def _details(setting: Setting, called: str, steps: int) -> None:
         show("")
         show_prose(
             f"With kernel 1 and dilation above 1 counted too, as the paper does in its table, it "
-            f"is {with_dilated} convolutions and {operations + with_dilated - convs} operations. The "
-            f"morphisms never make those, since they compute nothing new."
+            f"is {with_dilated} convolutions and {operations + with_dilated - convs} operations. "
+            f"The morphisms never make those, since they compute nothing new."
         )
     show_next(f"prnas space {called} --list", f"prnas space {called} --graph space.svg")
 
