@@ -42,9 +42,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument(
-        "--cells", nargs="+", choices=zoo.names(), default=["pr-darts-dl2", "darts-v2"]
-    )
+    shown = ["pr-darts-dl2", "darts-v2"]
+    parser.add_argument("--cells", nargs="+", choices=zoo.names(), default=shown)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     print(f"final network, 36 channels, 20 cells, batch {options.batch}, {options.threads} threads")

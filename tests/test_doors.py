@@ -14,6 +14,7 @@ SOURCE = Path(prnas.__file__).parent
 ALLOWED = {
     "space": {"space"},
     "atomic": set[str](),
+    "nets": {"space", "nets"},
     "reporting": {"space", "reporting", "atomic"},
     "yaml_files": {"space"},
     "overrides": {"space", "yaml_files"},

@@ -1,0 +1,66 @@
+"""The benchmarks measure what they say."""
+
+import itertools
+
+import pytest
+import torch
+
+from benchmarks.measure import CountCalls, interleaved, peak_of, ratio
+from benchmarks.search_step import STAGES, batches, our_step, stage_pools, textbook_step
+from benchmarks.textbook import textbook_of
+from prnas.nets.supernet import build_supernet
+from prnas.space.genotype import ROLES
+
+
+def test_ways_take_turns_after_a_warm_up() -> None:
+    order: list[str] = []
+    seconds = interleaved({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 2)
+    assert order == ["a", "b"] * 3
+    assert {name: len(times) for name, times in seconds.items()} == {"a": 2, "b": 2}
+
+
+def test_a_ratio_shows_its_spread() -> None:
+    assert ratio([4.0, 9.0, 6.0], [2.0, 3.0, 2.0]) == "3.00 (2.00-3.00)"
+
+
+def test_calls_of_the_backward_pass_count() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with CountCalls() as forward_only:
+        y = (x * 2).sum()
+    with CountCalls() as both:
+        (x * 2).sum().backward()
+    assert y.item() == 6
+    assert both.calls > forward_only.calls >= 2
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_stages_are_fixed_and_full(stage: str) -> None:
+    pools = stage_pools(stage)
+    assert pools == stage_pools(stage)
+    expected = 4 if stage == "initial" else 6
+    assert {len(e.candidates) for role in ROLES for e in pools.cell(role).edges} == {expected}
+
+
+def test_both_steps_train_alike() -> None:
+    pools, data = stage_pools("initial", num_nodes=2), batches(4, size=8, classes=5)
+    ours = build_supernet(pools, 4, 3, 5).double()
+    theirs = textbook_of(ours, 4, 3, 5)
+    data = tuple((images.double(), labels) for images, labels in data)
+    steps = our_step(ours, data), textbook_step(theirs, data)  # pyright: ignore[reportArgumentType]
+    for step in itertools.chain(*[steps] * 3):
+        step()
+    for mine, their in zip(
+        ours.architecture_parameters(), theirs.architecture_parameters(), strict=True
+    ):
+        assert mine.abs().max() > 0
+        torch.testing.assert_close(mine, their, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(ours.classifier.weight, theirs.classifier.weight)
+
+
+@pytest.mark.slow
+def test_peaks_are_those_of_the_step() -> None:
+    arguments = ("--stages", "initial", "--batch", "8", "--peak")
+    peaks = {
+        way: peak_of("benchmarks.supernet", *arguments, way) for way in ("textbook", "recompute")
+    }
+    assert peaks["textbook"] > 2 * peaks["recompute"] > 0
