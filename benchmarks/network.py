@@ -1,4 +1,4 @@
-"""The final network's training step: channels-last, as prnas trains it, against plain NCHW.
+"""The final network's training step: channels-last against plain NCHW.
 
 python -m benchmarks.network [--batch 16] [--repeats 5] [--cells pr-darts-dl2 darts-v2]
 """

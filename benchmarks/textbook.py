@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.textbook_operations import operation, project
 from prnas.nets.network import CifarStem
-from prnas.nets.operations import build, preprocess
 from prnas.nets.supernet import Supernet
 from prnas.space.cell_pools import CellPools, Pools
 from prnas.space.genotype import NUM_INPUTS, ROLES, Role
@@ -26,18 +26,13 @@ class TextbookCell(nn.Module):
         self.pools, self.plan = pools, plan
         self.preprocess = nn.ModuleList(
             [
-                preprocess(plan.c_before_last, plan.channels, plan.after_reduction, affine=False),
-                preprocess(plan.c_last, plan.channels, False, affine=False),
+                project(plan.c_before_last, plan.channels, plan.after_reduction),
+                project(plan.c_last, plan.channels, False),
             ]
         )
         self.operations = nn.ModuleList(
             nn.ModuleList(
-                build(
-                    op,
-                    plan.channels,
-                    2 if plan.reduces and source < NUM_INPUTS else 1,
-                    affine=False,
-                )
+                operation(op, plan.channels, 2 if plan.reduces and source < NUM_INPUTS else 1)
                 for op in edge.candidates
             )
             for (_, source), edge in zip(pools.positions, pools.edges, strict=True)

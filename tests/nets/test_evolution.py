@@ -285,6 +285,58 @@ def test_one_pixel_has_no_batch_statistics() -> None:
     assert supernet.eval()(torch.randn(1, 3, 2, 2)).shape == (1, 5)
 
 
+def test_gradients_reach_the_parameters_that_are_there_now() -> None:
+    supernet = build_supernet(Pools.initial(2, INITIAL_POOL), 4, 3, 5)
+    images = torch.randn(2, 3, 8, 8)
+    supernet(images)
+    supernet.load_state_dict(copy.deepcopy(supernet.state_dict()), assign=True)
+    for weight in supernet.parameters():
+        weight.requires_grad_()
+    supernet(images).square().sum().backward()
+    assert all(weight.grad is not None for weight in supernet.parameters())
+
+
+def test_what_a_user_froze_stays_frozen_and_the_rest_still_learns() -> None:
+    supernet = build_supernet(Pools.initial(2, INITIAL_POOL), 4, 3, 5)
+    frozen = [
+        p for name, p in supernet.named_parameters() if "depthwise" in name or "first" in name
+    ]
+    for weight in frozen:
+        weight.requires_grad_(False)
+    with supernet.training_only("architecture"):
+        pass
+    supernet(torch.randn(2, 3, 8, 8)).square().sum().backward()
+    assert frozen
+    assert all(not weight.requires_grad and weight.grad is None for weight in frozen)
+    held = {id(weight) for weight in frozen}
+    assert all(p.grad is not None for p in supernet.parameters() if id(p) not in held)
+
+
+def test_all_wrong_arguments_at_once() -> None:
+    with pytest.raises(ValueError, match="channels must be") as error:
+        build_supernet(Pools.initial(1, INITIAL_POOL), 0, 2, 0, output="sum")  # pyright: ignore[reportArgumentType]
+    for part in ("cells must be", "classes must be", "output must be one of concat, mean"):
+        assert part in str(error.value)
+
+
+def test_second_derivatives_are_refused() -> None:
+    supernet = build_supernet(Pools.initial(1, (Conv(3),)), 4, 3, 5)
+    weights = supernet.architecture_parameters()
+    gradients = torch.autograd.grad(
+        supernet(torch.randn(2, 3, 8, 8)).sum(), weights, create_graph=True
+    )
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        sum(gradient.sum() for gradient in gradients).backward()  # pyright: ignore
+
+
+def test_a_graph_is_differentiated_once() -> None:
+    supernet = build_supernet(Pools.initial(1, (Conv(3),)), 4, 3, 5)
+    loss = supernet(torch.randn(2, 3, 8, 8)).sum()
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="only once"):
+        loss.backward()
+
+
 def test_recomputation_gives_the_same_to_the_bit() -> None:
     pools = random_pools(SETTINGS["unrestricted"], 3, Random(1))
     images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(0))

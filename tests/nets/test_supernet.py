@@ -13,7 +13,8 @@ from benchmarks.textbook import TextbookSupernet, textbook_name, textbook_of
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.cell_pools import CellPools, Pools
 from prnas.space.genotype import ROLES
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Zero
+from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
+from prnas.space.pool import EdgePool
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
 from tests.strategies import random_weights
 
@@ -73,8 +74,10 @@ def check_equal(ours: Supernet, textbook: TextbookSupernet, images: torch.Tensor
     for name, theirs in textbook.named_parameters():
         weight = mine[textbook_name(name, ours)]
         assert theirs.grad is not None
-        found = torch.zeros_like(theirs) if weight.grad is None else weight.grad
-        difference = (found - theirs.grad).abs().max().item()
+        if weight.grad is None:  # nothing but 'zero' on all edges of a node
+            assert theirs.grad.abs().max() == 0
+            continue
+        difference = (weight.grad - theirs.grad).abs().max().item()
         assert difference <= 1e-10 * max(theirs.grad.abs().max().item(), 1e-2 * scale), name
     buffers = dict(ours.named_buffers())
     for name, theirs in textbook.named_buffers():
@@ -115,6 +118,22 @@ def test_equal_for_every_dilation_kernel_and_expansion(dilation: int, size: int)
     pools = Pools.initial(1, ops)
     supernet = randomized(build_supernet(pools, 2, 3, 5).double(), 0)
     images = torch.randn(2, 3, size, size + 4, dtype=torch.float64)
+    check_equal(supernet, textbook_of(supernet, 2, 3, 5), images)
+
+
+def test_equal_where_a_node_holds_nothing_but_zero() -> None:
+    nothing, rest = EdgePool.initial((Zero(),)), EdgePool.initial((Skip(), Conv(3), Conv1x7x1()))
+    cell = CellPools(3, (nothing, nothing, nothing, nothing, rest, rest, rest, nothing, rest))
+    supernet = randomized(build_supernet(Pools(cell, cell), 4, 3, 5).double(), 1)
+    images = torch.randn(3, 3, 8, 8, dtype=torch.float64)
+    check_equal(supernet, textbook_of(supernet, 4, 3, 5), images)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (9, 1), (5, 4), (3, 16)])
+def test_equal_for_images_narrower_than_the_kernel(shape: tuple[int, int]) -> None:
+    pools = Pools.initial(2, (Conv(9), Conv(11, 2), Conv(7, 1, (1,))))
+    supernet = randomized(build_supernet(pools, 2, 3, 5).double(), 1)
+    images = torch.randn(3, 3, *shape, dtype=torch.float64)
     check_equal(supernet, textbook_of(supernet, 2, 3, 5), images)
 
 

@@ -42,9 +42,7 @@ def child(parent: nn.Module, spec: Conv, name: str, stride: int = 1, seed: int =
     return child_of(parent, spec, name, CHANNELS, stride, torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize(
-    ("spec", "morphism"), CASES, ids=lambda case: getattr(case, "label", None) or case.name
-)
+@pytest.mark.parametrize(("spec", "name"), CASES)
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_child_has_the_shapes_of_its_spec_and_shares_no_tensor(
     spec: Conv, name: str, stride: int
@@ -65,9 +63,7 @@ def test_a_child_has_the_shapes_of_its_spec_and_shares_no_tensor(
     assert {value.dtype for value in made.parameters()} == {torch.float64}
 
 
-@pytest.mark.parametrize(
-    ("spec", "morphism"), KEEPING, ids=lambda case: getattr(case, "label", None) or case.name
-)
+@pytest.mark.parametrize(("spec", "name"), KEEPING)
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("training", [True, False])
 def test_true_morphisms_keep_the_function(

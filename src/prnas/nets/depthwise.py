@@ -27,7 +27,8 @@ def weight_gradient(
     is fast up to that width only. The strips may overlap; what they share comes out the same.
     """
     kernel = weight.shape[2]
-    if kernel <= 3 or dilation > 1 or not x.is_cpu:
+    narrow_image = x.shape[3] <= kernel // 2
+    if kernel <= 3 or dilation > 1 or narrow_image or not x.is_cpu:
         return _gradients(grad, x, weight, stride, dilation, [False, True, False])[1]
     reach, number = kernel // 2 - 1, -(-kernel // 3)
     result = torch.empty_like(weight)

@@ -14,11 +14,18 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from prnas.nets.depthwise import Strips
 from prnas.nets.folding import Product, update_running_statistics
 from prnas.nets.links import Link, next_input, next_input_gradient
-from prnas.nets.pixels import as_images, as_matrix, merge_phases, split_phases
+from prnas.nets.pixels import (
+    as_images,
+    as_matrix,
+    matrix_view,
+    merge_phases,
+    split_phases,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,10 @@ class _Mixture(Function):
             weight = None if one.edge is None else tensors[one.edge][one.place]
             if not one.chain:
                 assert weight is not None
-                sums[1] = sums[1].addcmul_(x, weight) if 1 in sums else x * weight
+                if 1 in sums:
+                    sums[1].addcmul_(x, weight)
+                else:
+                    sums[1] = (x * weight).contiguous(memory_format=torch.channels_last)
                 ctx.kept.append([])
                 continue
             chain = _run_chain(one.chain, x, weight, training)
@@ -89,17 +99,21 @@ class _Mixture(Function):
         return _total(sums, biases)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         tensors: tuple[Tensor, ...] = ctx.saved_tensors
         needed: tuple[bool, ...] = ctx.needs_input_grad[3:]
+        if ctx.kept is None:
+            raise RuntimeError("a supernet's graph can be differentiated only once")
         grad = grad.contiguous(memory_format=torch.channels_last)
         pass_ = _Backward(tensors, needed, grad)
         for one, chain in zip(ctx.candidates, ctx.kept, strict=True):
             if one.chain:
                 pass_.chain(one, chain)
+                chain.clear()  # the large tensors go now, not when the graph does
             else:
                 pass_.plain(one)
-        ctx.kept = None  # the large tensors go now, not when the graph does
+        ctx.kept = None
         return None, None, None, *pass_.result()
 
 
@@ -119,7 +133,7 @@ def _run_chain(
 
 def _add_product(sums: dict[int, Tensor], phases: int, read: Tensor, product: Product) -> None:
     if phases in sums:
-        product.add_to(as_matrix(sums[phases]), as_matrix(read))
+        product.add_to(matrix_view(sums[phases]), as_matrix(read))
     else:
         sums[phases] = as_images(product.add_to(None, as_matrix(read)), read)
 
@@ -167,12 +181,14 @@ class _Backward:
         parameter = one.first + sum(len(link.parameters()) for link in one.chain)
         for place in reversed(range(len(one.chain))):
             link, kept = one.chain[place], chain[place]
-            parameter -= len(link.parameters())
+            number = len(link.parameters())
+            parameter -= number
+            need_parameters = any(self.needed[parameter : parameter + number])
             assert grad is not None
             assert kept.x is not None
             assert kept.read is not None
             by_input, by_matrix, by_scale = kept.product.backward(
-                as_matrix(grad), grad_sum, as_matrix(kept.read), self.needed[parameter]
+                as_matrix(grad), grad_sum, as_matrix(kept.read), need_parameters
             )
             if place == len(one.chain) - 1 and one.edge is not None and self.needed[one.edge]:
                 self._add_mixing(one, by_scale)
@@ -208,6 +224,9 @@ class _Backward:
         for edge, found in self.mixing.items():
             places = range(len(self.tensors[edge]))
             self.gradients[edge] = torch.stack([found.get(place, nothing) for place in places])
+        for place, tensor in enumerate(self.tensors):
+            if tensor.ndim == 1 and self.needed[place] and self.gradients[place] is None:
+                self.gradients[place] = torch.zeros_like(tensor)  # an edge of nothing but 'zero'
         return self.gradients
 
 

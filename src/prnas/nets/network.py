@@ -10,6 +10,7 @@ from prnas.nets.operations import preprocess
 from prnas.space import genotype as space
 from prnas.space.genotype import NUM_INPUTS, Genotype, Role
 from prnas.space.plan import CellPlan, plan_cells, reduction_places
+from prnas.space.schedule import MIN_CELLS
 from prnas.space.size import Output, Stem
 
 AUXILIARY_STRIDE: dict[Stem, int] = {"cifar": 3, "imagenet": 2}
@@ -208,9 +209,9 @@ def build(
     Its weights come from `generator` (a new one of seed 0 by default) alone. All problems with
     the arguments are raised in one `ValueError`.
     """
-    _check(
+    check_arguments(
         channels=(channels, 1),
-        cells=(cells, 3),
+        cells=(cells, MIN_CELLS),
         classes=(classes, 1),
         input_channels=(input_channels, 1),
         stem=(stem, ("cifar", "imagenet")),
@@ -229,7 +230,8 @@ def build(
     )
 
 
-def _check(**arguments: tuple[object, int | tuple[str, ...]]) -> None:
+def check_arguments(**arguments: tuple[object, int | tuple[str, ...]]) -> None:
+    """Raise all problems at once: a rule is the least whole number, or the choices."""
     problems: list[str] = []
     for name, (value, rule) in arguments.items():
         if isinstance(rule, tuple):

@@ -9,6 +9,11 @@ def as_matrix(images: Tensor) -> Tensor:
     return images.permute(0, 2, 3, 1).reshape(-1, images.shape[1])
 
 
+def matrix_view(images: Tensor) -> Tensor:
+    """The same for writing into: other layouts than channels-last are an error, never a copy."""
+    return images.permute(0, 2, 3, 1).view(-1, images.shape[1])
+
+
 def as_images(matrix: Tensor, like: Tensor) -> Tensor:
     """The inverse, for as many pixels as `like` has, and any number of channels."""
     batch, _, height, width = like.shape

@@ -24,6 +24,3 @@ def softmax(
 ) -> list[Tensor]:
     """DARTS's: the probabilities of the candidates."""
     return [weights.softmax(dim=0) for weights in architecture]
-
-
-RELAXATIONS: dict[str, Relaxation] = {"softmax": softmax}

@@ -34,7 +34,12 @@ class NodePlan:
     features: list[tuple[int, Feature]]  # (state, feature)
     edges: list[int]
     candidates: list[Candidate]
-    parameters: list[Tensor]
+
+    def parameters(self) -> list[Tensor]:
+        """The weights of all candidates, as the modules hold them now."""
+        return [
+            weight for one in self.candidates for link in one.chain for weight in link.parameters()
+        ]
 
 
 class SearchCell(nn.Module):
@@ -128,10 +133,11 @@ class SearchCell(nn.Module):
                 tensors = [sources[state][feature] for state, feature in plan.features]
                 tensors += [mixing[edge] for edge in plan.edges]
                 node = mix(
-                    plan.candidates, [*tensors, *plan.parameters], self.training, self.recompute
+                    plan.candidates, [*tensors, *plan.parameters()], self.training, self.recompute
                 )
             else:
                 node = last.new_zeros(last.shape[0], self.plan.channels, height, width)
+                node = node.contiguous(memory_format=torch.channels_last)
             sources.append(self._source(node, len(sources), generator))
             nodes.append(node)
         if self.output == "concat":
@@ -158,7 +164,8 @@ class SearchCell(nn.Module):
                     return _dropout(x, self.skip_dropout, generator)
                 case _:
                     edge, place = divmod(feature.number, _PLACES)
-                    return self.operations[edge][place](x)  # pyright: ignore[reportIndexIssue]
+                    made = self.operations[edge][place](x)  # pyright: ignore[reportIndexIssue]
+                    return made.contiguous(memory_format=torch.channels_last)
 
         return Source(x, other)
 
@@ -186,20 +193,19 @@ class SearchCell(nn.Module):
                 drafts.append(((source, feature), edge, place, chain))
         features = list(dict.fromkeys(feature for feature, _, _, _ in drafts))
         candidates: list[Candidate] = []
-        parameters: list[Tensor] = []
-        before = len(features) + len(edges)
+        first = len(features) + len(edges)
         for feature, edge, place, chain in drafts:
             candidates.append(
                 Candidate(
                     feature=features.index(feature),
                     edge=len(features) + edges.index(edge),
                     place=place,
-                    first=before + len(parameters),
+                    first=first,
                     chain=tuple(chain),
                 )
             )
-            parameters += [weight for link in chain for weight in link.parameters()]
-        return NodePlan(features, edges, candidates, parameters)
+            first += sum(len(link.parameters()) for link in chain)
+        return NodePlan(features, edges, candidates)
 
 
 _PLACES = 10_000  # more than any pool has; packs (edge, place) into a feature's number

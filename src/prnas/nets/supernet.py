@@ -8,13 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from prnas.nets.initialize import construct
-from prnas.nets.network import CifarStem
+from prnas.nets.network import CifarStem, check_arguments
 from prnas.nets.relaxation import Relaxation, softmax
 from prnas.nets.search_cell import SearchCell
 from prnas.space.cell_pools import Pools
 from prnas.space.change import Change
 from prnas.space.genotype import ROLES, Role
 from prnas.space.plan import plan_cells
+from prnas.space.schedule import MIN_CELLS
 from prnas.space.size import Output
 
 Part = Literal["weights", "architecture"]
@@ -25,7 +26,8 @@ class Supernet(nn.Module):
 
     `architecture[role][edge]` holds an edge's architecture weights, one a candidate, shared by all
     cells of that role. `recompute` keeps little for the backward pass and computes it again: less
-    memory for more time, and the same result.
+    memory for more time, and the same result. All batch normalisations follow the mode of the whole
+    (`train` or `eval`); a single one cannot be set apart.
     """
 
     def __init__(
@@ -77,12 +79,13 @@ class Supernet(nn.Module):
         }
         wanted = parts.pop(part)
         (others,) = parts.values()
-        for weight in others:
+        frozen = [weight for weight in others if weight.requires_grad]
+        for weight in frozen:
             weight.requires_grad_(False)
         try:
             yield wanted
         finally:
-            for weight in others:
+            for weight in frozen:
                 weight.requires_grad_(True)
 
     def set_skip_dropout(self, probability: float) -> None:
@@ -141,8 +144,16 @@ def build_supernet(
 ) -> Supernet:
     """The supernet of two pools; the defaults are the paper's for CIFAR-10.
 
-    Its weights come from `generator` (a new one of seed 0 by default) alone.
+    Its weights come from `generator` (a new one of seed 0 by default) alone. All problems with
+    the arguments are raised in one `ValueError`.
     """
+    check_arguments(
+        channels=(channels, 1),
+        cells=(cells, MIN_CELLS),
+        classes=(classes, 1),
+        input_channels=(input_channels, 1),
+        output=(output, ("concat", "mean")),
+    )
     supernet = construct(
         lambda: Supernet(
             pools, channels, cells, classes, input_channels, output, relaxation, recompute
