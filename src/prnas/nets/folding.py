@@ -53,7 +53,7 @@ def product(
     # Folding costs products with a covariance, of D's channels squared, and saves a few passes over
     # the output's channels. Where that pays was measured on a CPU.
     c_out, c_in = matrix.shape
-    way = Folded if c_in**2 <= 32 * c_out else Direct
+    way = Folded if c_in**2 <= 16 * c_out else Direct
     return way(pixels, matrix, scale, bn, training)
 
 
