@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token
 
 import prnas
 
@@ -37,6 +37,14 @@ app = App(
 )
 
 
+def _whole(_: object, tokens: Sequence[Token]) -> int:
+    """Whole numbers only: the library itself would round 1.5."""
+    text = tokens[0].value
+    if not text.removeprefix("-").isdecimal() or len(text) > 9:
+        raise ValueError(f"a whole number is needed, got {text!r:.60}")
+    return int(text)
+
+
 @app.command
 def space(
     setting: Annotated[
@@ -56,7 +64,9 @@ def space(
         Path | None,
         Parameter(help="Draw the graph of the morphisms to this .svg, .png or .pdf file."),
     ] = None,
-    steps: Annotated[int, Parameter(help="How many morphing steps to count, 0 to 12.")] = 5,
+    steps: Annotated[
+        int, Parameter(converter=_whole, help="How many morphing steps to count, 0 to 12.")
+    ] = 5,
     as_json: AsJson = False,
 ) -> None:
     """Show a search space: limits, operations, number of cells."""

@@ -1,5 +1,7 @@
 """The final network of a genotype: a plain module."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -18,9 +20,15 @@ AUXILIARY_STRIDE: dict[Stem, int] = {"cifar": 3, "imagenet": 2}
 
 def drop_path(x: Tensor, probability: float, generator: torch.Generator | None = None) -> Tensor:
     """Set whole images of a batch to zero with `probability`; scale the others to keep the mean."""
+    return drop(x, (x.shape[0], *(1,) * (x.ndim - 1)), probability, generator)
+
+
+def drop(
+    x: Tensor, shape: Sequence[int], probability: float, generator: torch.Generator | None
+) -> Tensor:
+    """`x` times a mask of `shape` that is zero with `probability` and keeps the mean."""
     keep = 1 - probability
-    shape = (x.shape[0], *(1,) * (x.ndim - 1))
-    # Drawn where the generator lives (the CPU), so that every device drops the same paths.
+    # Drawn where the generator lives (the CPU), so that every device drops the same.
     place = generator.device if generator is not None else x.device
     kept = torch.empty(shape, dtype=x.dtype, device=place).bernoulli_(keep, generator=generator)
     return x * (kept / keep).to(x.device)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from prnas.nets.features import EVERY_SECOND, FACTORIZED, RAW, RELU, Feature, Source
 from prnas.nets.links import Link, PointwiseLink, SeparableLink
 from prnas.nets.mixture import Candidate, mix
+from prnas.nets.network import drop
 from prnas.nets.operations import (
     ConvChain,
     FactorizedReduction,
@@ -161,7 +162,7 @@ class SearchCell(nn.Module):
                         pooled
                     )
                 case "dropped":
-                    return _dropout(x, self.skip_dropout, generator)
+                    return drop(x, x.shape, self.skip_dropout, generator)
                 case _:
                     edge, place = divmod(feature.number, _PLACES)
                     made = self.operations[edge][place](x)  # pyright: ignore[reportIndexIssue]
@@ -217,13 +218,6 @@ def _bn_name(state: int, op: Pool) -> str:
 
 def _no_other(x: Tensor, feature: Feature) -> Tensor:
     raise KeyError(feature)
-
-
-def _dropout(x: Tensor, probability: float, generator: torch.Generator | None) -> Tensor:
-    keep = 1 - probability
-    place = generator.device if generator is not None else x.device
-    kept = torch.empty(x.shape, dtype=x.dtype, device=place).bernoulli_(keep, generator=generator)
-    return x * kept.div_(keep).to(x.device)
 
 
 def _recipe(
