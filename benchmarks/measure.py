@@ -50,19 +50,23 @@ def matrix_product_flops(size: int = 2048, repeats: int = 5) -> float:
     return 2 * size**3 / median(seconds)
 
 
-def peak_of(module: str, *arguments: str) -> float:
-    """Peak memory of a step in MiB, as told by a fresh process (see `print_peak`)."""
+def number_of(module: str, *arguments: str) -> float:
+    """What a fresh process that runs a module says by `print_number`."""
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-    return float(json.loads(done.stdout.splitlines()[-1])["peak"])
+    return float(json.loads(done.stdout.splitlines()[-1]))
+
+
+def print_number(number: float) -> None:
+    print(json.dumps(number))
 
 
 def print_peak(step: Callable[[], object]) -> None:
-    """Run a step; print by how much the process's peak resident set passes its level before it."""
+    """Run a step; print by how many MiB the peak resident set passes its level before it."""
     level = _resident("VmRSS")
     step()
     # Not `ru_maxrss`: a process inherits that from the one that started it.
-    print(json.dumps({"peak": _resident("VmHWM") - level}))
+    print_number(_resident("VmHWM") - level)
 
 
 def _resident(field: str) -> float:

@@ -1,5 +1,8 @@
 """The final network's training step: channels-last against plain NCHW.
 
+Each turn of each way runs in a process of its own: in one process, whichever network is built
+second finds its memory scattered, and is up to a third slower.
+
 python -m benchmarks.network [--batch 16] [--repeats 5] [--cells pr-darts-dl2 darts-v2]
 """
 
@@ -11,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from benchmarks.measure import interleaved, ratio
+from benchmarks.measure import interleaved, number_of, print_number, ratio
 from prnas.nets.network import build
 from prnas.space import zoo
 
@@ -37,6 +40,15 @@ def make_step(name: str, batch: int, memory_format: torch.memory_format) -> Call
     return step
 
 
+LAYOUTS = {"NCHW": torch.contiguous_format, "channels-last": torch.channels_last}
+
+
+def seconds_of(way: str, name: str, batch: int, threads: int) -> float:
+    """Seconds of a step, as told by a fresh process."""
+    arguments = ["--way", way, "--cells", name, "--batch", batch, "--threads", threads]
+    return number_of("benchmarks.network", *map(str, arguments))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--batch", type=int, default=16)
@@ -44,21 +56,24 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     shown = ["pr-darts-dl2", "darts-v2"]
     parser.add_argument("--cells", nargs="+", choices=zoo.names(), default=shown)
+    parser.add_argument("--way", choices=list(LAYOUTS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    if options.way:
+        step = make_step(options.cells[0], options.batch, LAYOUTS[options.way])
+        print_number(median(interleaved({"step": step}, 5)["step"]))
+        return
     print(f"final network, 36 channels, 20 cells, batch {options.batch}, {options.threads} threads")
     for name in options.cells:
-        seconds = interleaved(
-            {
-                "NCHW": make_step(name, options.batch, torch.contiguous_format),
-                "ours": make_step(name, options.batch, torch.channels_last),
-            },
-            options.repeats,
-        )
+        seconds: dict[str, list[float]] = {way: [] for way in LAYOUTS}
+        for _ in range(options.repeats):
+            for way, found in seconds.items():
+                found.append(seconds_of(way, name, options.batch, options.threads))
         speed = {way: options.batch / median(times) for way, times in seconds.items()}
         print(
-            f"{name:14} NCHW {speed['NCHW']:.2f} images/s, channels-last {speed['ours']:.2f}: "
-            f"{ratio(seconds['NCHW'], seconds['ours'])} times as fast"
+            f"{name:14} NCHW {speed['NCHW']:.2f} images/s, "
+            f"channels-last {speed['channels-last']:.2f}: "
+            f"{ratio(seconds['NCHW'], seconds['channels-last'])} times as fast"
         )
 
 

@@ -14,7 +14,7 @@ from benchmarks.measure import (
     CountCalls,
     interleaved,
     matrix_product_flops,
-    peak_of,
+    number_of,
     print_peak,
     ratio,
 )
@@ -59,7 +59,9 @@ def report(stage: str, batch: int, repeats: int, product: float) -> None:
     speed = {way: batch / median(times) for way, times in seconds.items()}
     share = flops_needed(stage) * speed["ours"] / product
     memory = {
-        way: peak_of("benchmarks.supernet", "--peak", way, "--stages", stage, "--batch", str(batch))
+        way: number_of(
+            "benchmarks.supernet", "--peak", way, "--stages", stage, "--batch", str(batch)
+        )
         for way in WAYS
     }
     calls = {way: operator_calls(make_step(way, stage, 2)) for way in WAYS}

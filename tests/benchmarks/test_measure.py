@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from benchmarks.measure import CountCalls, interleaved, peak_of, ratio
+from benchmarks.measure import CountCalls, interleaved, number_of, ratio
 from benchmarks.search_step import STAGES, batches, our_step, stage_pools, textbook_step
 from benchmarks.textbook import textbook_of
 from prnas.nets.supernet import build_supernet
@@ -62,6 +62,6 @@ def test_both_steps_train_alike() -> None:
 def test_peaks_are_those_of_the_step() -> None:
     arguments = ("--stages", "initial", "--batch", "8", "--peak")
     peaks = {
-        way: peak_of("benchmarks.supernet", *arguments, way) for way in ("textbook", "recompute")
+        way: number_of("benchmarks.supernet", *arguments, way) for way in ("textbook", "recompute")
     }
     assert peaks["textbook"] > 2 * peaks["recompute"] > 0

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 class Product(Protocol):
     """`scale * BN(D W^T)`, with BN's statistics from the batch or running."""
 
+    keeps_output: bool  # `output` is then a cheap pass over what is kept
     bn: nn.BatchNorm2d
     mean: Tensor
     variance: Tensor
@@ -67,6 +68,8 @@ class Folded:
 
     and D W^T is never made nor kept.
     """
+
+    keeps_output = False
 
     __slots__ = (
         "bias",
@@ -150,6 +153,8 @@ class Folded:
 
 class Direct:
     """As textbooks do it: `centered` is D W^T less its mean, and is kept."""
+
+    keeps_output = True
 
     __slots__ = (
         "bias",

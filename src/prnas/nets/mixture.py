@@ -46,10 +46,10 @@ class Candidate:
 
 @dataclass(slots=True)
 class _Kept:
-    """A link's part of the forward pass; without tensors, they are computed again."""
+    """A link's part of the forward pass; without `read`, all of it is computed again."""
 
     product: Product
-    x: Tensor | None
+    x: Tensor | None  # or nothing, where it follows cheaply from the link before
     read: Tensor | None  # by the product
 
 
@@ -125,7 +125,8 @@ def _run_chain(
         last = place == len(links) - 1
         read = link.before_product(x)
         product = link.product(read, weight if last else None, training)
-        chain.append(_Kept(product, x, read))
+        rebuild = place > 0 and read is not x and chain[-1].product.keeps_output
+        chain.append(_Kept(product, None if rebuild else x, read))
         if not last:
             x = next_input(product, read, link.phases, links[place + 1].phases)
     return chain
@@ -171,7 +172,7 @@ class _Backward:
 
     def chain(self, one: Candidate, chain: list[_Kept]) -> None:
         x = self.tensors[one.feature]
-        if chain[0].x is None:
+        if chain[0].read is None:
             _compute_again(one.chain, x, chain)
         phases = one.chain[-1].phases
         if phases not in self.by_phases:
@@ -185,7 +186,6 @@ class _Backward:
             parameter -= number
             need_parameters = any(self.needed[parameter : parameter + number])
             assert grad is not None
-            assert kept.x is not None
             assert kept.read is not None
             by_input, by_matrix, by_scale = kept.product.backward(
                 as_matrix(grad), grad_sum, as_matrix(kept.read), need_parameters
@@ -193,10 +193,11 @@ class _Backward:
             if place == len(one.chain) - 1 and one.edge is not None and self.needed[one.edge]:
                 self._add_mixing(one, by_scale)
             first = place == 0
+            x = kept.x if kept.x is not None else _input_of(one.chain, chain, place)
             grad, by_parameters = link.backward(
                 as_images(by_input, kept.read),
                 by_matrix,
-                kept.x,
+                x,
                 not first or self.needed[one.feature],
                 self.strips.setdefault(one.feature, {}) if first else {},
             )
@@ -205,7 +206,7 @@ class _Backward:
             if not first:
                 assert grad is not None
                 phases_before = one.chain[place - 1].phases
-                grad = next_input_gradient(grad, kept.x, phases_before, link.phases)
+                grad = next_input_gradient(grad, x, phases_before, link.phases)
                 grad_sum = as_matrix(grad).sum(0)
         if self.needed[one.feature]:
             assert grad is not None
@@ -228,6 +229,13 @@ class _Backward:
             if tensor.ndim == 1 and self.needed[place] and self.gradients[place] is None:
                 self.gradients[place] = torch.zeros_like(tensor)  # an edge of nothing but 'zero'
         return self.gradients
+
+
+def _input_of(links: Sequence[Link], chain: list[_Kept], place: int) -> Tensor:
+    """What a later link of a chain read, made again."""
+    before = chain[place - 1]
+    assert before.read is not None
+    return next_input(before.product, before.read, links[place - 1].phases, links[place].phases)
 
 
 def _compute_again(links: Sequence[Link], x: Tensor, chain: list[_Kept]) -> None:
