@@ -9,7 +9,7 @@ SETUP_FILES := pyproject.toml constraints.txt Makefile
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make search     set up and run the main job"
+	@echo "make search     set up and run a search: minutes, on a laptop (ARGS='...' for its options)"
 	@echo "make test       set up and run the tests"
 	@echo "make test-slow  the checks that take minutes"
 	@echo "make bench      ratios of speed and memory, side by side (about half an hour)"
@@ -19,8 +19,7 @@ help:
 	@echo "make clean      remove the environment and caches"
 
 search: $(VENV)/.installed
-	@echo "The search itself is not part of this release yet: this shows the space that it will search."
-	@$(BIN)/prnas space
+	@$(BIN)/prnas search $(ARGS)
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2

@@ -9,19 +9,24 @@ if TYPE_CHECKING:
     from prnas.space import zoo
     from prnas.space.genotype import Cell, Edge, Genotype
     from prnas.space.operations import Conv, Pool, Skip, Zero
+    from prnas.training.callbacks import Callback, SearchResult
+    from prnas.training.search import search
 
 __version__ = "0.1.0.dev0"
 __all__ = [
+    "Callback",
     "Cell",
     "Conv",
     "Edge",
     "Genotype",
     "Pool",
     "SearchConfig",
+    "SearchResult",
     "Skip",
     "Zero",
     "__version__",
     "build",
+    "search",
     "zoo",
 ]
 
@@ -36,6 +41,9 @@ _HOMES = {
     "Pool": "prnas.space.operations",
     "Skip": "prnas.space.operations",
     "Zero": "prnas.space.operations",
+    "Callback": "prnas.training.callbacks",
+    "SearchResult": "prnas.training.callbacks",
+    "search": "prnas.training.search",
 }
 
 

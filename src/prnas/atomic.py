@@ -15,6 +15,8 @@ def write_atomically(target: Path, data: bytes) -> None:
     try:
         with temporary.open("xb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)

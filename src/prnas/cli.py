@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 from cyclopts import App, Parameter, Token
 
@@ -120,6 +120,57 @@ def recipes(
 
 
 @app.command
+def data(
+    name: Annotated[
+        str | None,
+        Parameter(
+            help="digits, cifar10, cifar100, fashion-mnist, folder:PATH or npz:PATH. Without it, "
+            "the sets are listed."
+        ),
+    ] = None,
+    /,
+    *,
+    root: Annotated[
+        Path | None, Parameter(help="The folder with a set's files, and for downloads.")
+    ] = None,
+    sample: Annotated[
+        Path | None, Parameter(help="Draw augmented samples of the images to this .png file.")
+    ] = None,
+    image_size: Annotated[
+        int | None, Parameter(converter=_whole, help="Make the images squares of this size.")
+    ] = None,
+    flip: Annotated[bool, Parameter(help="Whether samples are flipped.")] = True,
+    crop_padding: Annotated[
+        int, Parameter(converter=_whole, help="How far samples are moved, at most.")
+    ] = 4,
+    cutout: Annotated[
+        int, Parameter(converter=_whole, help="The side of the square cut out of samples; 0: none.")
+    ] = 0,
+    skip_broken: Annotated[
+        bool, Parameter(negative="", help="Leave out images that cannot be read.")
+    ] = False,
+    seed: Annotated[int, Parameter(converter=_whole, help="Of the samples.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """List the sets of images, or look into one."""
+    from prnas.commands import data as command
+
+    if name is None:
+        command.run_list(root, sample, as_json)
+        return
+    settings = {
+        "name": name,
+        "root": None if root is None else str(root),
+        "image_size": image_size,
+        "flip": flip,
+        "crop_padding": crop_padding,
+        "cutout": cutout,
+        "broken": "skip" if skip_broken else "refuse",
+    }
+    command.run_one(settings, sample, seed, as_json)
+
+
+@app.command
 def config(
     recipe: Annotated[str, Parameter(help="A recipe's name, or a YAML file.")] = "darts-like",
     /,
@@ -134,6 +185,83 @@ def config(
     from prnas.commands import config as command
 
     command.run_config(recipe, overrides or [], as_json, out)
+
+
+# The same words as in `prnas.config`, which takes too long to import for `--help`.
+Accelerator = Literal["auto", "cpu", "cuda", "mps"]
+Precision = Literal["32-true", "64-true", "bf16-mixed"]
+
+
+@app.command
+def search(
+    recipe: Annotated[
+        str | None, Parameter(help="A recipe's name, or a YAML file. Default: quick.")
+    ] = None,
+    /,
+    *,
+    data: Annotated[
+        str | None, Parameter(help="The data set to search on, instead of the recipe's.")
+    ] = None,
+    data_root: Annotated[str | None, Parameter(help="The folder of downloaded data sets.")] = None,
+    seed: Annotated[
+        int | None, Parameter(converter=_whole, help="The seed of all randomness.")
+    ] = None,
+    overrides: Overrides = None,
+    runs: Annotated[
+        Path | None, Parameter(help="Where the run gets its folder. Default: runs.")
+    ] = None,
+    name: Annotated[
+        str | None, Parameter(help="The folder's name. Default: recipe, time and seed.")
+    ] = None,
+    resume: Annotated[
+        Path | None, Parameter(help="Go on with the run in this folder, where it stopped.")
+    ] = None,
+    accelerator: Annotated[Accelerator | None, Parameter(help="What to compute on.")] = None,
+    devices: Annotated[
+        int | None, Parameter(converter=_whole, help="How many devices, a process each.")
+    ] = None,
+    precision: Annotated[Precision | None, Parameter(help="Of the numbers.")] = None,
+    threads: Annotated[
+        int | None, Parameter(converter=_whole, help="CPU threads of each process.")
+    ] = None,
+    memory_limit: Annotated[float | None, Parameter(help="GB that the search may use.")] = None,
+    compile_: Annotated[
+        bool, Parameter(name="--compile", negative="", help="Compile the network with PyTorch.")
+    ] = False,
+    recompute: Annotated[
+        bool, Parameter(negative="", help="Save memory for a little time; the result is the same.")
+    ] = False,
+    quiet: Annotated[bool, Parameter(negative="", help="Print only the end.")] = False,
+    picture: Annotated[
+        Path | None, Parameter(help="Draw the cells to this .svg, .png or .pdf file at the end.")
+    ] = None,
+) -> None:
+    """Search for the cells of a network."""
+    from prnas.commands import search as command
+
+    command.run(
+        command.Wanted(
+            recipe=recipe,
+            data=data,
+            data_root=data_root,
+            seed=seed,
+            overrides=overrides or [],
+            runs=runs,
+            name=name,
+            resume=resume,
+            compute={
+                "accelerator": accelerator,
+                "devices": devices,
+                "precision": precision,
+                "threads": threads,
+                "memory_limit": memory_limit,
+                "compile": compile_ or None,
+                "recompute": recompute or None,
+            },
+            quiet=quiet,
+            picture=picture,
+        )
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

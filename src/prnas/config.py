@@ -32,6 +32,13 @@ class DataConfig(_Section):
     """The images, and how they are varied during the search."""
 
     name: Annotated[str, Field(min_length=1, max_length=4096)] = "cifar10"
+    root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None  # of downloaded files
+    image_size: Annotated[int, Field(ge=1, le=4096)] | None = None  # None: as the data has it
+    images: Annotated[int, Field(ge=4)] | None = None  # of the training part; None: all of it
+    test_share: Share = 0.2  # of a folder or file without a test part
+    broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
+    storage: Literal["auto", "memory", "stream"] = "auto"
+    workers: Annotated[int, Field(ge=0, le=256)] = 2  # processes that read a streamed set
     architecture_share: Share = 0.5  # of the training images; the rest trains network weights
     flip: bool = True
     crop_padding: Annotated[int, Field(ge=0, le=1_000)] = 4
@@ -96,6 +103,32 @@ class DerivationConfig(_Section):
     max_skips_reduction: Annotated[int, Field(ge=0)] | None = None
 
 
+class ValidationConfig(_Section):
+    """When the supernet is validated on the architecture half, and in what batches."""
+
+    epochs: Literal["all", "last-five"] = "all"  # of each cycle
+    batch: Annotated[int, Field(ge=1, le=1_000_000)] = 128
+
+
+class CheckpointConfig(_Section):
+    """When the whole state is saved, besides the end of every epoch."""
+
+    every_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0
+    keep: Annotated[int, Field(ge=1, le=1_000)] = 2
+
+
+class ComputeConfig(_Section):
+    """What the search runs on. Names of accelerators and precisions are Lightning Fabric's."""
+
+    accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    devices: Annotated[int, Field(ge=1, le=1024)] = 1
+    precision: Literal["32-true", "64-true", "bf16-mixed"] = "32-true"
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None  # of each process; None: PyTorch's
+    compile: bool = False
+    recompute: bool = False  # less memory for a little time, and the same result
+    memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB; None: what there is
+
+
 def _setting_by_name(data: Any) -> Any:
     return setting_to_data(named_setting(data)) if isinstance(data, str) else data
 
@@ -120,6 +153,9 @@ class SearchConfig(_Section):
     architecture: ArchitectureConfig = ArchitectureConfig()
     batch: BatchConfig = BatchConfig()
     derivation: DerivationConfig = DerivationConfig()
+    validation: ValidationConfig = ValidationConfig()
+    checkpoints: CheckpointConfig = CheckpointConfig()
+    compute: ComputeConfig = ComputeConfig()
 
     @model_validator(mode="after")
     def _pools_reach_their_sizes(self) -> "SearchConfig":

@@ -56,7 +56,15 @@ class _Kept:
 def mix(
     candidates: Sequence[Candidate], tensors: Sequence[Tensor], training: bool, recompute: bool
 ) -> Tensor:
-    """The node. `tensors`: features, then mixing weights of the edges, then parameters."""
+    """The node. `tensors`: features, then mixing weights of the edges, then parameters.
+
+    Under autocast it computes in single precision all the same: batch statistics need it.
+    """
+    place = tensors[0].device.type
+    if torch.is_autocast_enabled(place):
+        with torch.autocast(place, enabled=False):
+            single = [one.float() for one in tensors]
+            return _Mixture.apply(candidates, training, recompute, *single)  # pyright: ignore[reportReturnType]
     return _Mixture.apply(candidates, training, recompute, *tensors)  # pyright: ignore[reportReturnType]
 
 

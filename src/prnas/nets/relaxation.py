@@ -24,3 +24,7 @@ def softmax(
 ) -> list[Tensor]:
     """DARTS's: the probabilities of the candidates."""
     return [weights.softmax(dim=0) for weights in architecture]
+
+
+# By the names that configs use.
+RELAXATIONS: dict[str, Relaxation] = {"softmax": softmax}

@@ -1,0 +1,52 @@
+"""Numbers as people read them."""
+
+import math
+
+UNKNOWN = "?"
+
+
+def duration(seconds: float | None) -> str:
+    """'4.2 s', '3 m 20 s', '2 h 5 m', '3 d 4 h': two units at most."""
+    if seconds is None or not math.isfinite(seconds):
+        return UNKNOWN
+    seconds = max(0.0, seconds)
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for unit, smaller, size, small in (
+        ("d", "h", 86_400, 3_600),
+        ("h", "m", 3_600, 60),
+        ("m", "s", 60, 1),
+    ):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // small} {smaller}"
+    return f"{whole} s"
+
+
+def memory(size: float) -> str:
+    """Bytes: '812 MB', '1.2 GB'."""
+    if not math.isfinite(size):
+        return UNKNOWN
+    return f"{size / 1e9:.1f} GB" if size >= 0.9995e9 else f"{size / 1e6:.0f} MB"
+
+
+def percent(share: float | None) -> str:
+    """A share of 1, in six characters: '45.6 %', '100 %'."""
+    if share is None:
+        return "-"
+    return "100 %" if share >= 0.9995 else f"{100 * share:.1f} %"
+
+
+def rounded_percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def rate(value: float) -> str:
+    """A learning rate, in six characters."""
+    return f"{value:.4f}" if value == 0 or value >= 0.001 else f"{value:.0e}"
+
+
+def speed(per_second: float) -> str:
+    if not math.isfinite(per_second):
+        return UNKNOWN
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.1f}"

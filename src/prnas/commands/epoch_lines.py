@@ -1,0 +1,92 @@
+"""An epoch in a line: columns for a terminal, as many as fit, and a sentence for a log."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from prnas.commands.amounts import duration, memory, percent, rate, speed
+from prnas.reporting.records import EpochRecord, Score
+
+GAP = 2
+Cell = Callable[[EpochRecord, int], str]  # of an epoch and the number of epochs in its cycle
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`rank` says which columns go first when a terminal is narrow: the highest."""
+
+    heading: str
+    width: int
+    rank: int
+    cell: Cell
+
+
+def _architecture(record: EpochRecord, _: int) -> str:
+    if record.architecture is None:
+        return "grace" if record.grace else "-"
+    return percent(record.architecture.accuracy)
+
+
+def _validation(record: EpochRecord, _: int) -> str:
+    return percent(record.validation.accuracy if record.validation else None)
+
+
+# Together they take 80 columns, the width that every terminal has.
+COLUMNS = (
+    Column("epoch", 5, 0, lambda one, epochs: f"{one.epoch + 1}/{epochs}"),
+    Column("loss", 6, 2, lambda one, _: f"{one.weights.loss:.4f}"),
+    Column("weights", 7, 1, lambda one, _: percent(one.weights.accuracy)),
+    Column("arch", 6, 3, _architecture),
+    Column("valid", 6, 0, _validation),
+    Column("lr", 6, 7, lambda one, _: rate(one.lr)),
+    Column("batch", 5, 6, lambda one, _: str(one.batch)),
+    Column("img/s", 6, 5, lambda one, _: speed(one.images_per_second)),
+    Column("memory", 7, 4, lambda one, _: memory(one.memory)),
+    Column("time", 8, 1, lambda one, _: duration(one.seconds)),
+)
+
+
+def fitting(width: int) -> list[Column]:
+    """The columns that a terminal of that width has room for."""
+    left = list(COLUMNS)
+    while len(left) > 1 and sum(one.width + GAP for one in left) - GAP > width:
+        left.remove(max(left, key=lambda one: one.rank))
+    return left
+
+
+def headings(columns: Sequence[Column]) -> str:
+    return _aligned([(one.heading, one.width) for one in columns])
+
+
+def row(columns: Sequence[Column], record: EpochRecord, epochs: int) -> str:
+    return _aligned([(one.cell(record, epochs), one.width) for one in columns])
+
+
+def _aligned(cells: Sequence[tuple[str, int]]) -> str:
+    return (" " * GAP).join(text.rjust(width) for text, width in cells)
+
+
+def sentence(record: EpochRecord, cycles: int, epochs: int, left: float | None) -> str:
+    """The whole epoch in words, for a log."""
+    parts = [
+        f"cycle {record.cycle + 1}/{cycles}, epoch {record.epoch + 1}/{epochs}"
+        + (" (grace)" if record.grace else "")
+        + f": weights {_score(record.weights)}"
+    ]
+    if record.architecture is not None:
+        parts.append(f"architecture {_score(record.architecture)}")
+    if record.validation is not None:
+        parts.append(f"validation {_score(record.validation)}")
+    parts += [
+        f"lr {rate(record.lr)}",
+        f"batch {record.batch}",
+        f"{speed(record.images_per_second)} images/s",
+        memory(record.memory),
+        duration(record.seconds),
+    ]
+    if left is not None:
+        parts.append(f"about {duration(left)} left")
+    return ", ".join(parts)
+
+
+def _score(score: Score) -> str:
+    return f"{percent(score.accuracy)} (loss {score.loss:.4f})"

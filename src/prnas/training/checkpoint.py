@@ -1,0 +1,154 @@
+"""Checkpoints: the whole state in safetensors and JSON, whole or not at all.
+
+A checkpoint is a folder with `state.json`, `tensors.safetensors` and `checksums.json`. It is
+written under another name, synced to the disk and renamed; only then do older ones go. Nothing in
+it is ever unpickled.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from prnas.errors import UserError
+from prnas.space.problems import FormatError
+from prnas.space.reading import check_header, parse_json
+
+FORMAT = "prnas-checkpoint"
+VERSION = 1
+STATE, TENSORS, CHECKSUMS = "state.json", "tensors.safetensors", "checksums.json"
+_UNFINISHED = ".unfinished-"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Plain data and tensors that together are a run's whole state."""
+
+    state: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+class Checkpoints:
+    """The checkpoints of a run, numbered in the order they were written."""
+
+    def __init__(self, folder: Path, keep: int) -> None:
+        self.folder, self.keep = folder, keep
+
+    def numbers(self) -> list[int]:
+        if not self.folder.is_dir():
+            return []
+        names = (entry.name for entry in self.folder.iterdir() if entry.is_dir())
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def save(self, checkpoint: Checkpoint) -> Path:
+        """Write a checkpoint; older ones go once it is safe on the disk."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        number = max(self.numbers(), default=0) + 1
+        target = self.folder / f"{number:06}"
+        unfinished = self.folder / f"{_UNFINISHED}{number:06}"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        state = {"format": FORMAT, "version": VERSION, **checkpoint.state}
+        files = {
+            STATE: json.dumps(state, allow_nan=False).encode(),
+            TENSORS: save({name: one.contiguous() for name, one in checkpoint.tensors.items()}),
+        }
+        sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+        files[CHECKSUMS] = json.dumps(sums).encode()
+        for name, data in files.items():
+            _write_synced(unfinished / name, data)
+        _sync_folder(unfinished)
+        os.replace(unfinished, target)
+        _sync_folder(self.folder)
+        self._drop_old()
+        return target
+
+    def _drop_old(self) -> None:
+        for number in self.numbers()[: -self.keep]:
+            # Renamed first: a deletion that is cut short must not look like a checkpoint.
+            dying = self.folder / f"{_UNFINISHED}{number:06}"
+            shutil.rmtree(dying, ignore_errors=True)
+            os.replace(self.folder / f"{number:06}", dying)
+            shutil.rmtree(dying, ignore_errors=True)
+
+    def newest(self) -> tuple[Checkpoint | None, list[str]]:
+        """The newest checkpoint that is whole, and what is wrong with newer ones."""
+        problems: list[str] = []
+        for number in reversed(self.numbers()):
+            path = self.folder / f"{number:06}"
+            try:
+                return read_checkpoint(path), problems
+            except UserError as error:
+                problems.append(str(error))
+        return None, problems
+
+    def set_aside_broken(self) -> None:
+        """Rename broken checkpoints that are newer than a whole one; they are not deleted."""
+        for number in reversed(self.numbers()):
+            path = self.folder / f"{number:06}"
+            try:
+                read_checkpoint(path)
+            except UserError:
+                target = self.folder / f"broken-{number:06}"
+                shutil.rmtree(target, ignore_errors=True)
+                os.replace(path, target)
+            else:
+                return
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """A checkpoint, verified by its checksums; a `UserError` says what is wrong with it."""
+    try:
+        files = {name: (path / name).read_bytes() for name in (STATE, TENSORS, CHECKSUMS)}
+    except OSError as error:
+        raise UserError(f"checkpoint {path} cannot be read: {error.strerror}") from None
+    try:
+        sums = parse_json(files.pop(CHECKSUMS).decode())
+        for name, data in files.items():
+            if not isinstance(sums, dict) or sums.get(name) != hashlib.sha256(data).hexdigest():
+                raise UserError(f"checkpoint {path} is damaged: {name} has another checksum")
+        state = check_header(json.loads(files[STATE]), FORMAT, VERSION)
+        return Checkpoint(state, load(files[TENSORS]))
+    except (FormatError, UnicodeDecodeError, ValueError, SafetensorError) as error:
+        raise UserError(f"checkpoint {path} is damaged: {error}") from None
+
+
+def _write_synced(path: Path, data: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    """A rename is safe on the disk only once its folder is; not every system can do that."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
+def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{prefix}/{name}": one for name, one in tensors.items()}
+
+
+def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What `prefixed` made, out of a larger dictionary."""
+    start = f"{prefix}/"
+    return {
+        name.removeprefix(start): one for name, one in tensors.items() if name.startswith(start)
+    }

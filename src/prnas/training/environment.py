@@ -1,0 +1,54 @@
+"""What a run ran on: versions, device, state of the sources. It informs; nothing reads it back."""
+
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import prnas
+
+PACKAGES = ("torch", "lightning-fabric", "numpy", "safetensors", "pillow", "pydantic")
+
+
+def environment(threads: int | None) -> dict[str, Any]:
+    gpus = [torch.cuda.get_device_name(one) for one in range(torch.cuda.device_count())]
+    return {
+        "prnas": prnas.__version__,
+        "python": sys.version.split()[0],
+        "packages": {name: _version(name) for name in PACKAGES},
+        "platform": platform.platform(),
+        "processor": platform.machine(),
+        "cpus": os.cpu_count(),
+        "threads": threads or torch.get_num_threads(),
+        "gpus": gpus,
+        "git": _git(Path(prnas.__file__).parent),
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _git(folder: Path) -> dict[str, Any] | None:
+    """Commit and cleanness of the sources, if they are in a repository of their own."""
+
+    def ask(*arguments: str) -> str:
+        command = ["git", "-C", str(folder), *arguments]
+        return subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
+
+    try:
+        if ask("ls-files", "--error-unmatch", str(folder / "__init__.py")):
+            return {"commit": ask("rev-parse", "HEAD"), "clean": not ask("status", "--porcelain")}
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return None

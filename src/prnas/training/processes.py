@@ -1,0 +1,101 @@
+"""Several processes as one: a thin layer over Lightning Fabric.
+
+Every process holds the same state and takes the same decisions. Gradients are averaged, so that two
+processes of batch b do what one of batch 2b does, but for batch normalisation: its statistics are
+those of each process's own images, as usual in data-parallel training; running statistics are
+averaged after every step.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from prnas.config import ComputeConfig
+from prnas.errors import UserError
+
+
+class Processes:
+    """The processes of a run; with one, every method is a no-op."""
+
+    def __init__(self, compute: ComputeConfig) -> None:
+        self.fabric = _fabric(compute)
+        self.fabric.launch()
+        self.device: torch.device = self.fabric.device
+        self.rank: int = self.fabric.global_rank
+        self.size: int = self.fabric.world_size
+        self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
+        self.dtype = torch.float64 if compute.precision == "64-true" else torch.float32
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        return self.fabric.autocast()
+
+    def most(self, values: Sequence[float]) -> list[float]:
+        """The greatest of each value over all processes."""
+        if self.size == 1:
+            return list(values)
+        given = torch.tensor(values, dtype=torch.float64, device=self.device)
+        return self.fabric.all_reduce(given, reduce_op="max").tolist()  # pyright: ignore
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        if self.size == 1:
+            return list(values)
+        given = torch.tensor(values, dtype=torch.float64, device=self.device)
+        return self.fabric.all_reduce(given, reduce_op="sum").tolist()  # pyright: ignore
+
+    @torch.no_grad()
+    def average(self, tensors: Sequence[Tensor]) -> None:
+        """Replace tensors by their means over all processes, in one exchange."""
+        floating = [one for one in tensors if one.is_floating_point()]
+        if self.size == 1 or not floating:
+            return
+        flat = torch.cat([one.reshape(-1) for one in floating])
+        mean = self.fabric.all_reduce(flat, reduce_op="mean")
+        assert isinstance(mean, Tensor)
+        parts = mean.split([one.numel() for one in floating])
+        for part, one in zip(parts, floating, strict=True):
+            one.copy_(part.view_as(one))
+
+    def broadcast(self, value: Any) -> Any:
+        """The first process's value, on all of them."""
+        return value if self.size == 1 else self.fabric.broadcast(value)
+
+    def barrier(self) -> None:
+        if self.size > 1:
+            self.fabric.barrier()
+
+    def check_equal(self, tensors: Sequence[Tensor], what: str) -> None:
+        """Raise if the processes do not hold the same values: a bug, or a broken machine."""
+        if self.size == 1:
+            return
+        total = sum(float(one.detach().double().sum()) for one in tensors)
+        most, least = self.most([total, -total])
+        if most != -least:
+            raise RuntimeError(f"the processes disagree about the {what}")
+
+
+def _fabric(compute: ComputeConfig) -> Fabric:
+    mixed = compute.precision == "bf16-mixed"
+    several = compute.devices > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1
+    try:
+        return Fabric(
+            accelerator=compute.accelerator,
+            devices=compute.devices,
+            num_nodes=_num_nodes(compute.devices),
+            strategy="ddp" if several else "auto",
+            precision="bf16-mixed" if mixed else "32-true",
+        )
+    except Exception as error:  # Fabric raises its own and PyTorch's kinds
+        raise UserError(
+            f"cannot use accelerator '{compute.accelerator}' with {compute.devices} device(s): "
+            f"{str(error).splitlines()[0]}"
+        ) from None
+
+
+def _num_nodes(devices: int) -> int:
+    """By torchrun, which starts all processes itself."""
+    return max(1, int(os.environ.get("WORLD_SIZE", "1")) // devices)

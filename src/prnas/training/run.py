@@ -1,0 +1,198 @@
+"""A run's folder: config, environment, records, checkpoints, genotype; never overwritten."""
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from prnas.atomic import write_atomically
+from prnas.config import SearchConfig
+from prnas.errors import UserError
+from prnas.reporting.records import Record, to_line
+from prnas.space.genotype import Genotype
+from prnas.space.problems import FormatError
+from prnas.space.reading import parse_json
+from prnas.training.checkpoint import Checkpoint, Checkpoints
+from prnas.training.environment import environment
+from prnas.yaml_files import dump_yaml, parse_yaml
+
+CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
+ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lock"
+
+
+class RunFolder:
+    """The folder of one run, locked for this process as long as it is open."""
+
+    def __init__(self, path: Path, config: SearchConfig) -> None:
+        self.path, self.config = path, config
+        self.checkpoints = Checkpoints(path / "checkpoints", config.checkpoints.keep)
+        self._lock = FileLock(path / LOCK)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise UserError(
+                f"another process is running in {path}; wait for it, or stop it first"
+            ) from None
+        except OSError as error:
+            raise UserError(f"cannot write in {path}: {error.strerror}") from None
+        self._hash = hashlib.sha256()
+        self._size = 0
+        self._records: Any = None
+
+    @classmethod
+    def create(
+        cls, runs: Path, name: str | None, recipe: str, config: SearchConfig, command: Sequence[str]
+    ) -> "RunFolder":
+        """A new folder. An existing one is never touched: the new one gets another name."""
+        try:
+            path = _new_folder(runs, name, recipe, config.seed)
+            run = cls(path, config)
+            run._write(CONFIG, dump_yaml(config.to_data()))
+            run._add_session(command)
+            run._open_records(None)
+        except OSError as error:
+            raise UserError(f"cannot make a run folder in {runs}: {error.strerror}") from None
+        return run
+
+    @classmethod
+    def open(cls, path: Path, overrides: Sequence[str], command: Sequence[str]) -> "RunFolder":
+        """The folder of a run that is to go on; `overrides` may change how, but not what."""
+        config = read_config(path, overrides)
+        run = cls(path, config)
+        try:
+            run._add_session(command)
+        except OSError as error:
+            run.close()
+            raise UserError(f"cannot write in {path}: {error.strerror}") from None
+        return run
+
+    def newest_checkpoint(self) -> tuple[Checkpoint | None, list[str]]:
+        """The newest whole checkpoint, records cut back to it; and what was found damaged."""
+        checkpoint, problems = self.checkpoints.newest()
+        if problems and checkpoint is None:
+            raise UserError("; ".join(problems) + ". No checkpoint of this run is whole.")
+        self.checkpoints.set_aside_broken()
+        self._open_records(checkpoint.state["records"] if checkpoint else None)
+        return checkpoint, problems
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        self._records.flush()
+        os.fsync(self._records.fileno())
+        try:
+            self.checkpoints.save(checkpoint)
+        except OSError as error:
+            raise UserError(
+                f"cannot save a checkpoint in {self.checkpoints.folder}: {error.strerror}. "
+                f"The one before it is kept: `prnas search --resume {self.path}` goes on from it."
+            ) from None
+
+    def record(self, record: Record) -> None:
+        line = to_line(record).encode()
+        try:
+            self._records.write(line)
+            self._records.flush()
+        except OSError as error:
+            raise UserError(f"cannot write {self.path / RECORDS}: {error.strerror}") from None
+        self._hash.update(line)
+        self._size += len(line)
+
+    def records_state(self) -> dict[str, Any]:
+        """How much of the records belongs to a checkpoint, and their checksum."""
+        return {"size": self._size, "sha256": self._hash.hexdigest()}
+
+    def _open_records(self, known: dict[str, Any] | None) -> None:
+        """Open the records for writing after what `known` tells of; what follows it is cut off."""
+        path = self.path / RECORDS
+        size = known["size"] if known else 0
+        if known:
+            have = path.read_bytes()[:size] if path.exists() else b""
+            if hashlib.sha256(have).hexdigest() != known["sha256"]:
+                raise UserError(f"{path} was changed or damaged: it does not fit the checkpoint")
+            self._hash.update(have)
+        self._size = size
+        self._records = path.open("ab")
+        self._records.truncate(size)
+
+    def log_batch(self, place: str, batch: int) -> None:
+        """Note a decision about the batch size, for a search that has to repeat it."""
+        with (self.path / DECISIONS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps([place, batch]) + "\n")
+
+    def batch_decisions(self) -> dict[str, int]:
+        """All decisions so far; a torn last line is left out."""
+        path = self.path / DECISIONS
+        found: dict[str, int] = {}
+        if not path.exists():
+            return found
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            try:
+                place, batch = parse_json(line)
+            except (FormatError, ValueError, TypeError):
+                continue
+            if isinstance(place, str) and type(batch) is int and batch >= 1:
+                found.setdefault(place, batch)
+        return found
+
+    def write_genotype(self, genotype: Genotype) -> None:
+        self._write(GENOTYPE, genotype.dumps())
+
+    def _add_session(self, command: Sequence[str]) -> None:
+        path = self.path / ENVIRONMENT
+        sessions: list[Any] = []
+        if path.exists():
+            try:
+                sessions = list(parse_json(path.read_text(encoding="utf-8"))["sessions"])
+            except (FormatError, KeyError, TypeError, UnicodeDecodeError):
+                sessions = []  # it only informs: a damaged one stops nobody
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        data = {
+            **environment(self.config.compute.threads),
+            "sessions": [*sessions, {"started": now, "command": list(command)}],
+        }
+        self._write(ENVIRONMENT, json.dumps(data, indent=1) + "\n")
+
+    def _write(self, name: str, text: str) -> None:
+        write_atomically(self.path / name, text.encode())
+
+    def close(self) -> None:
+        if self._records is not None:
+            self._records.close()
+        self._lock.release()
+
+
+def read_config(path: Path, overrides: Sequence[str] = ()) -> SearchConfig:
+    """The config of a run's folder."""
+    file = path / CONFIG
+    if not file.is_file():
+        raise UserError(f"{path} is not a run's folder: it has no {CONFIG}")
+    try:
+        return SearchConfig.from_data(parse_yaml(file.read_text(encoding="utf-8")), overrides)
+    except FormatError as error:
+        raise UserError(f"{file}: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {file}: {error}") from None
+
+
+def _new_folder(runs: Path, name: str | None, recipe: str, seed: int) -> Path:
+    if name is not None and not re.fullmatch(r"\w[\w .+-]{0,100}", name):
+        raise UserError(
+            "a run's name begins with a letter or digit, and goes on with those, blanks and _.+-; "
+            f"got {name!r:.60}"
+        )
+    stem = name or f"{recipe}-{time.strftime('%Y%m%d-%H%M%S')}-seed{seed}"
+    runs.mkdir(parents=True, exist_ok=True)
+    for number in range(1, 10_000):
+        path = runs / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise UserError(f"{runs} has too many runs called {stem}")
