@@ -71,7 +71,14 @@ def test_the_list_loads_nothing_heavy() -> None:
 
 def test_digits_and_their_sample(cli: Cli, tmp_path: Path) -> None:
     text = cli.good("digits", "--sample", "out.png", "--cutout", "3")
-    for words in ("1,438 for training", "359 for testing", "8x8 grey", "CC BY 4.0", "in memory"):
+    for words in (
+        "1,438 for training",
+        "359 for testing",
+        "8x8 grey",
+        "139 to 146",
+        "CC BY 4.0",
+        "in memory",
+    ):
         assert words in text
     assert text.endswith("wrote out.png\n")
     with Image.open(tmp_path / "out.png") as sheet:
@@ -114,7 +121,7 @@ def test_a_sheet_of_many_classes_and_four_channels(cli: Cli, tmp_path: Path) -> 
     np.savez(tmp_path / "set.npz", x_train=pixels, y_train=labels)
     text = cli.good("npz:set.npz", "--sample", "out.png", "--no-flip")
     assert "6x400 4 channels" in text
-    assert "30, with 1 to 1 training images" in text
+    assert "30, of 1 training images each" in text
     with Image.open(io.BytesIO((tmp_path / "out.png").read_bytes())) as sheet:
         assert max(sheet.size) < 3000
 

@@ -139,13 +139,12 @@ def _facts(config: DataConfig, loaded: Any, notes: list[str]) -> dict[str, Any]:
 def _show(config: DataConfig, found: dict[str, Any]) -> None:
     classes: list[dict[str, Any]] = found["classes"]
     counts = [one["train"] for one in classes]
+    few, many = min(counts), max(counts)
+    balance = f"{few:,}" if few == many else f"{few:,} to {many:,}"
     pairs = [
         ("images", f"{found['train']:,} for training, {found['test']:,} for testing"),
         ("size", _size(found["shape"])),
-        (
-            "classes",
-            f"{len(classes)}, with {min(counts):,} to {max(counts):,} training images each",
-        ),
+        ("classes", f"{len(classes)}, of {balance} training images each"),
         ("mean", _numbers(found["mean"])),
         ("std", _numbers(found["std"])),
         ("storage", _storage(found)),

@@ -116,7 +116,7 @@ def _source(config: DataConfig, keep: Callable[[int], bool], say: Say) -> Source
         return read_idx(spec, root, say)
     path = Path(place).expanduser()
     if kind == "npz":
-        return read_npz(path, config.test_share, free_memory, say)
+        return read_npz(path, config.test_share, lambda: free_memory() // 2, say)
     options = FolderOptions(
         size=config.image_size or DEFAULT_SIZE,
         test_share=config.test_share,

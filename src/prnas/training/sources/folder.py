@@ -53,27 +53,25 @@ def read_folder(path: Path, options: FolderOptions) -> Source:
     files = _without(files, broken, options)
     # One coloured image makes the whole set coloured.
     shape = (1 if all(grey.values()) else 3, options.size, options.size)
-    pixels = None
-    if options.fits(len(files) * int(np.prod(shape))):
-        pixels, damaged = _decode(files, shape, options)
-        pixels = pixels[[file.path not in damaged for file in files]]
-        files = _without(files, damaged, options)
-        broken |= damaged
+    in_memory = options.fits(len(files) * int(np.prod(shape)))
+    parts: list[Part] = []
+    for of_test in (False, True):
+        chosen = [file for file in files if file.test == of_test]
+        if in_memory:
+            pixels, damaged = _decode(chosen, shape, options)
+            if damaged:
+                pixels = pixels[[file.path not in damaged for file in chosen]]
+                chosen = _without(chosen, damaged, options)
+                broken |= damaged
+            rows = ArrayRows(pixels)
+        else:
+            rows = PictureRows(tuple(file.path for file in chosen), shape)
+        parts.append(Part(rows, np.array([file.label for file in chosen], np.int64)))
     if broken:
         images = "1 broken image" if len(broken) == 1 else f"{len(broken)} broken images"
         options.say(f"skipped {images}: {_names(broken)}")
-    train, test = (_part(files, pixels, shape, of_test) for of_test in (False, True))
-    _check_classes(path, train, test, class_names)
-    return Source(train, test, class_names)
-
-
-def _part(files: list[_File], pixels: np.ndarray | None, shape: Shape, of_test: bool) -> Part:
-    wanted = [file.test == of_test for file in files]
-    chosen = [file for file in files if file.test == of_test]
-    labels = np.array([file.label for file in chosen], np.int64)
-    if pixels is None:
-        return Part(PictureRows(tuple(file.path for file in chosen), shape), labels)
-    return Part(ArrayRows(pixels[wanted]), labels)
+    _check_classes(path, parts[0], parts[1], class_names)
+    return Source(parts[0], parts[1], class_names)
 
 
 def _list(path: Path, options: FolderOptions) -> tuple[list[_File], tuple[str, ...]]:
@@ -107,9 +105,7 @@ def _list(path: Path, options: FolderOptions) -> tuple[list[_File], tuple[str, .
             options.say(f"{path}: '{test_names[0]}' is the test part; not used: {unused}")
     else:
         all_labels = np.array([file.label for file in files], np.int64)
-        _, chosen = stratified(
-            all_labels, [file.key for file in files], options.test_share, names
-        )
+        _, chosen = stratified(all_labels, [file.key for file in files], options.test_share, names)
         for place in chosen:
             files[place] = replace(files[place], test=True)
     if ignored:
@@ -162,9 +158,7 @@ def _scan(files: list[_File]) -> tuple[dict[Path, bool], Broken]:
     return grey, broken
 
 
-def _decode(
-    files: list[_File], shape: Shape, options: FolderOptions
-) -> tuple[np.ndarray, Broken]:
+def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[np.ndarray, Broken]:
     """All images, and those that turn out to be broken only now."""
     pixels = np.zeros((len(files), *shape), np.uint8)
     broken: Broken = {}
