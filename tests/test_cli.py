@@ -102,7 +102,7 @@ def test_recipes_and_config(tmp_path: Path) -> None:
     assert "p-darts" in good("recipes")
     assert "space: unrestricted" in good("recipes", "unrestricted")
     assert "Did you mean 'quick'" in bad("recipes", "quik")
-    assert json.loads(good("recipes", "--json"))[0]["name"] == "darts"
+    assert json.loads(good("recipes", "--json"))[0]["name"] == "cifar10-small"
     saved = tmp_path / "run.yaml"
     arguments = ["p-darts", "--set", "schedule.cycles.0.epochs=30", "--set", "seed=7"]
     printed = good("config", *arguments)

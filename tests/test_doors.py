@@ -20,6 +20,10 @@ ALLOWED = {
     "overrides": {"space", "yaml_files"},
     "config": {"space", "overrides"},
     "recipes": {"space", "config", "yaml_files"},
+    "training": {
+        *("space", "nets", "reporting", "config", "recipes", "training"),
+        *("atomic", "errors", "yaml_files"),
+    },
 }
 
 
@@ -75,7 +79,16 @@ def modules_after(*arguments: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["space", "--help"], ["space"], ["zoo"], ["recipes"], ["config"]],
+    [
+        ["--help"],
+        ["space", "--help"],
+        ["search", "--help"],
+        ["space"],
+        ["zoo"],
+        ["recipes"],
+        ["config"],
+        ["data"],
+    ],
     ids=" ".join,
 )
 def test_commands_import_nothing_heavy(arguments: list[str]) -> None:

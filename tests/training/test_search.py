@@ -73,6 +73,11 @@ class Watch(Callback):
         self.events.append("close")
 
 
+def folder_of(one: SearchResult | Stopped) -> Path:
+    assert one.folder is not None
+    return one.folder
+
+
 def last_state(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     checkpoint, problems = Checkpoints(folder / "checkpoints", 2).newest()
     assert checkpoint is not None
@@ -114,7 +119,9 @@ def test_a_search_without_a_folder_tells_all_and_writes_nothing(
         one.grace for one in result.epochs
     ]
     assert [round(one.lr, 6) for one in result.epochs] == [0.025, 0.0175, 0.025, 0.0175, 0.025]
-    assert result.validation_accuracy == result.epochs[-1].validation.accuracy
+    last = result.epochs[-1].validation
+    assert last is not None
+    assert result.validation_accuracy == last.accuracy
     assert not list(tmp_path.iterdir())
     assert capsys.readouterr() == ("", "")
 
@@ -154,7 +161,7 @@ def test_the_first_cycle_is_the_textbooks(images: Path, tmp_path: Path) -> None:
         data={"name": f"npz:{images}", "crop_padding": 2, "cutout": 3},
     )
     result = start(config, runs=tmp_path)
-    _, tensors = last_state(result.folder)
+    _, tensors = last_state(folder_of(result))
     for name, expected in first_cycle(config, 8).state_dict().items():
         found = tensors[f"supernet/{name}"]
         assert torch.allclose(found, expected, rtol=1e-4, atol=1e-6), name
@@ -182,8 +189,8 @@ def test_pools_change_as_the_architecture_weights_say(images: Path) -> None:
 
 def test_a_run_folder_has_all_and_a_second_run_gets_another(images: Path, tmp_path: Path) -> None:
     config = small_config(images)
-    one = start(config, runs=tmp_path, name="mine", command=["prnas", "search"]).folder
-    other = start(config, runs=tmp_path, name="mine").folder
+    one = folder_of(start(config, runs=tmp_path, name="mine", command=["prnas", "search"]))
+    other = folder_of(start(config, runs=tmp_path, name="mine"))
     assert (one.name, other.name) == ("mine", "mine-2")
     assert_same_run(one, other)
     names = {path.name for path in one.iterdir()} - {".lock"}
@@ -209,7 +216,7 @@ def test_a_stopped_search_goes_on_bit_for_bit(
     stop = Watch(at, lambda: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(Stopped) as caught:
         start(small_config(images), runs=tmp_path, callbacks=[stop])
-    folder = caught.value.folder
+    folder = folder_of(caught.value)
     assert caught.value.number == signal.SIGTERM
     assert len(stop.steps) == at
     assert stop.events[-1] == "close"
@@ -224,7 +231,7 @@ def test_a_stopped_search_goes_on_bit_for_bit(
 @pytest.fixture(scope="module")
 def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was never stopped."""
-    return start(small_config(images), runs=tmp_path_factory.mktemp("reference")).folder
+    return folder_of(start(small_config(images), runs=tmp_path_factory.mktemp("reference")))
 
 
 def test_a_finished_search_is_not_searched_again(reference: Path) -> None:
@@ -260,13 +267,13 @@ def test_changed_records_are_noticed(images: Path, tmp_path: Path) -> None:
     stop = Watch(9, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Stopped) as caught:
         start(small_config(images), runs=tmp_path, callbacks=[stop])
-    path = caught.value.folder / "records.jsonl"
+    path = folder_of(caught.value) / "records.jsonl"
     text = path.read_text()
     path.write_text(text.replace('"grace":true', '"grace":false', 1))
     with pytest.raises(UserError, match="does not fit the checkpoint"):
-        resume(caught.value.folder)
+        resume(folder_of(caught.value))
     path.write_text(text)
-    assert resume(caught.value.folder).genotype
+    assert resume(folder_of(caught.value)).genotype
 
 
 class Shaky:
@@ -308,7 +315,7 @@ def test_batch_decisions_are_repeated_after_a_crash(images: Path, tmp_path: Path
             probe=Shaky(*shares),
         )
     resume(tmp_path / "crashed", probe=Shaky(5.0))  # by itself it would take the smallest batch
-    assert_same_run(tmp_path / "crashed", whole.folder)
+    assert_same_run(tmp_path / "crashed", folder_of(whole))
 
 
 def test_out_of_memory_lowers_the_batch_and_takes_the_same_images(
@@ -404,7 +411,7 @@ def test_a_schedule_that_grows_the_network_and_drops_skips(images: Path, tmp_pat
             callbacks=[Watch(9, lambda: os.kill(os.getpid(), signal.SIGTERM))],
         )
     resume(tmp_path / "stopped")
-    assert_same_run(tmp_path / "stopped", whole.folder)
+    assert_same_run(tmp_path / "stopped", folder_of(whole))
 
 
 def test_validation_in_the_last_five_epochs_of_a_cycle_only(images: Path) -> None:
@@ -457,7 +464,7 @@ def test_more_images_than_there_are(images: Path) -> None:
 
 def test_a_part_of_the_images(images: Path) -> None:
     result = prnas.search(small_config(images, data={"images": 40}))
-    assert result.epochs[-1].validation.images == 20
+    assert [one.validation and one.validation.images for one in result.epochs] == [20] * 5
 
 
 def test_darts_operations_with_zero(images: Path) -> None:

@@ -71,7 +71,7 @@ def first_cycle(config: SearchConfig, batch: int, world: int = 1) -> Supernet:
                 for place, parameter in enumerate(net.parameters()):
                     parameter.grad = None
                     if id(parameter) in chosen:
-                        parameter.grad = sum(one[place] for one in gradients) / world
+                        parameter.grad = torch.stack([one[place] for one in gradients]).mean(0)
                 norm = (w if part == "weights" else a).gradient_norm
                 nn.utils.clip_grad_norm_(getattr(net, _NAMES[part])(), norm)
                 optimizers[part].step()

@@ -1,6 +1,7 @@
 """The end of a search: the cells it found, and where everything lies."""
 
 import shlex
+import sys
 from pathlib import Path
 
 from prnas.commands.amounts import duration, percent
@@ -38,7 +39,9 @@ def show_found(result: SearchResult, picture: bool = False) -> None:
     show("", facts(pairs))
     if result.folder is not None and not picture:
         genotype = shlex.quote(str(result.folder / "genotype.json"))
-        show_next(f"prnas draw {genotype} -o cells.svg")
+        command = f"prnas draw {genotype} -o cells.svg"
+        # A log is read later, by someone who wants to know this too.
+        show_next(command) if sys.stdout.isatty() else show(f"next: {command}")
 
 
 def _contents(folder: Path) -> list[str]:

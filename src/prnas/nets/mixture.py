@@ -7,8 +7,9 @@ kept for the backward pass is each link's input and depthwise output, or, with `
 the features and small matrices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -60,12 +61,30 @@ def mix(
 
     Under autocast it computes in single precision all the same: batch statistics need it.
     """
+    if torch.compiler.is_compiling():
+        return _uncompiled()(candidates, tensors, training, recompute)
     place = tensors[0].device.type
     if torch.is_autocast_enabled(place):
         with torch.autocast(place, enabled=False):
             single = [one.float() for one in tensors]
-            return _Mixture.apply(candidates, training, recompute, *single)  # pyright: ignore[reportReturnType]
-    return _Mixture.apply(candidates, training, recompute, *tensors)  # pyright: ignore[reportReturnType]
+            return _apply(candidates, single, training, recompute)
+    return _apply(candidates, tensors, training, recompute)
+
+
+@cache
+def _uncompiled() -> Callable[..., Tensor]:
+    """`mix` as a compiler should see it: one step, not to be taken apart.
+
+    Made when it is needed: PyTorch's compiler takes seconds to import.
+    """
+    return torch.compiler.disable(mix)
+
+
+def _apply(
+    candidates: Sequence[Candidate], tensors: Sequence[Tensor], training: bool, recompute: bool
+) -> Tensor:
+    result: Any = _Mixture.apply(candidates, training, recompute, *tensors)
+    return result
 
 
 class _Mixture(Function):

@@ -1,0 +1,31 @@
+"""Where a search's time went, by the records of its run.
+
+python -m benchmarks.parts runs/RUN [...]
+"""
+
+import argparse
+from pathlib import Path
+
+from prnas.reporting.records import EpochRecord, Parts, read_records
+
+
+def shares(run: Path) -> dict[str, float]:
+    """The share of each part in the seconds of all epochs, validation left out."""
+    epochs = [one for one in read_records(run / "records.jsonl") if isinstance(one, EpochRecord)]
+    names = [name for name in Parts.model_fields if name != "validation"]
+    seconds = {name: sum(getattr(one.parts, name) for one in epochs) for name in names}
+    return {name: found / sum(seconds.values()) for name, found in seconds.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("runs", nargs="+", type=Path)
+    for run in parser.parse_args().runs:
+        found = shares(run)
+        steps = found["architecture"] + found["weights"]
+        told = ", ".join(f"{name} {share:.2%}" for name, share in found.items())
+        print(f"{run}: {told}; all but the two steps {1 - steps:.2%}")
+
+
+if __name__ == "__main__":
+    main()
