@@ -77,7 +77,8 @@ def _uncompiled() -> Callable[..., Tensor]:
 
     Made when it is needed: PyTorch's compiler takes seconds to import.
     """
-    return torch.compiler.disable(mix)
+    disabled: Any = torch.compiler.disable(mix)
+    return disabled
 
 
 def _apply(
