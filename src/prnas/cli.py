@@ -224,7 +224,7 @@ def search(
     threads: Annotated[
         int | None, Parameter(converter=_whole, help="CPU threads of each process.")
     ] = None,
-    memory_limit: Annotated[float | None, Parameter(help="GB that the search may use.")] = None,
+    memory_limit: Annotated[float | None, Parameter(help="GB that each process may use.")] = None,
     compile_: Annotated[
         bool, Parameter(name="--compile", negative="", help="Compile the network with PyTorch.")
     ] = False,

@@ -93,10 +93,12 @@ class FakeProbe:
         pass
 
 
-def make(bytes_per_image: float, replay: dict[str, int] | None = None) -> tuple[BatchSize, list]:
+def make(
+    bytes_per_image: float, replay: dict[str, list[int]] | None = None
+) -> tuple[BatchSize, list]:
     log: list[tuple[str, int]] = []
     probe = FakeProbe(bytes_per_image)
-    batch = BatchSize(PAPER, probe, lambda *one: log.append(one), lambda share: share, replay)
+    batch = BatchSize(PAPER, probe, lambda *one: log.append(one), lambda share: share, 500, replay)
     probe.batch = batch
     return batch, log
 
@@ -132,10 +134,32 @@ def test_decisions_of_an_earlier_run_are_taken_again_whatever_memory_says() -> N
     first, log = make(bytes_per_image=10)
     for step in range(3):
         first.check(str(step))
-    again, _ = make(bytes_per_image=1000, replay=dict(log))
+    again, _ = make(bytes_per_image=1000, replay={place: [size] for place, size in log})
     for step, size in log:
         again.check(step)
         assert again.batch == size
+
+
+def test_running_out_of_memory_twice_at_one_place_is_repeated_and_gone_on_from() -> None:
+    batch, _ = make(0.1, replay={"p": [64, 40]})
+    batch.load_state({"batch": 128, "ceiling": 128})
+    fallen: list[int] = []
+    while batch.known_to_fail("p") is not None:
+        assert batch.lower("p")
+        fallen.append(batch.batch)
+    assert fallen == [64, 40]
+    assert batch.lower("p")  # it fails again: there is still less to try
+    assert batch.batch == 24
+    assert not batch.lower("p")
+
+
+def test_no_batch_is_larger_than_the_images() -> None:
+    probe = FakeProbe(0.1)
+    batch = BatchSize(PAPER, probe, lambda *_: None, lambda share: share, images=50)
+    probe.batch = batch
+    for step in range(4):
+        batch.check(str(step))
+    assert batch.batch == 48
 
 
 def test_the_state_goes_there_and_back() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -203,7 +204,7 @@ def test_a_run_folder_has_all_and_a_second_run_gets_another(images: Path, tmp_pa
         "environment.json",
     }
     told = json.loads((one / "environment.json").read_text())
-    assert told["packages"]["torch"]
+    assert told["sessions"][0]["packages"]["torch"]
     assert told["sessions"][0]["command"] == ["prnas", "search"]
     assert len(list((one / "checkpoints").iterdir())) == 2
     assert Genotype.loads((one / "genotype.json").read_text())
@@ -274,6 +275,89 @@ def test_changed_records_are_noticed(images: Path, tmp_path: Path) -> None:
         resume(folder_of(caught.value))
     path.write_text(text)
     assert resume(folder_of(caught.value)).genotype
+
+
+def stopped(images: Path, runs: Path, at: int = 9) -> Path:
+    stop = Watch(at, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Stopped) as caught:
+        start(small_config(images), runs=runs, callbacks=[stop])
+    return folder_of(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change", [("channels: 4", "channels: 6"), ("lr: 0.025", "lr: 0.03"), ("seed: 1", "seed: 2")]
+)
+def test_an_edited_config_is_noticed(images: Path, tmp_path: Path, change: tuple[str, str]) -> None:
+    folder = stopped(images, tmp_path, at=2)
+    path = folder / "config.yaml"
+    assert change[0] in path.read_text()
+    path.write_text(path.read_text().replace(*change, 1))
+    with pytest.raises(UserError, match="the config changed"):
+        resume(folder)
+
+
+def test_other_images_are_noticed(tmp_path: Path) -> None:
+    data = write_images(tmp_path / "images.npz")
+    folder = stopped(data, tmp_path / "runs", at=2)
+    write_images(data, number=100)
+    with pytest.raises(UserError, match="the data changed"):
+        resume(folder)
+
+
+def test_a_run_without_checkpoints_is_left_as_it_is(images: Path, tmp_path: Path) -> None:
+    folder = folder_of(start(small_config(images), runs=tmp_path))
+    shutil.rmtree(folder / "checkpoints")
+    before = {path.name: path.read_bytes() for path in folder.glob("*l")}
+    with pytest.raises(UserError, match="no checkpoint to go on from"):
+        resume(folder)
+    assert {path.name: path.read_bytes() for path in folder.glob("*l")} == before
+
+
+def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(
+    images: Path, tmp_path: Path, reference: Path
+) -> None:
+    folder = stopped(images, tmp_path, at=9)
+    newest = max((folder / "checkpoints").iterdir()) / "tensors.safetensors"
+    data = bytearray(newest.read_bytes())
+    data[len(data) // 2] ^= 4
+    newest.write_bytes(data)
+    watch = Watch()
+    resume(folder, callbacks=[watch])
+    assert len(watch.messages) == 1
+    assert "is damaged" in watch.messages[0]
+    assert_same_run(folder, reference)
+
+
+def test_a_folder_that_is_no_run_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("seed: 1\n")
+    with pytest.raises(UserError, match=r"no records\.jsonl"):
+        resume(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+
+
+def test_a_batch_of_more_images_than_there_are(images: Path) -> None:
+    with pytest.raises(UserError, match=r"batch\.min \(60"):
+        prnas.search(small_config(images, batch={"min": 60, "multiple": 1, "max": 60}))
+
+
+def test_validation_goes_on_in_smaller_batches_when_memory_runs_out(
+    images: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = prnas.search(small_config(images))
+    real = engine.Engine._evaluate
+
+    def limited(self: engine.Engine, places: torch.Tensor) -> tuple[float, float]:
+        if len(places) > 10:
+            raise MemoryError
+        return real(self, places)
+
+    monkeypatch.setattr(engine.Engine, "_evaluate", limited)
+    found = prnas.search(small_config(images))
+    for one, other in zip(found.epochs, expected.epochs, strict=True):
+        assert one.validation is not None
+        assert other.validation is not None
+        assert one.validation.accuracy == other.validation.accuracy
+        assert one.validation.loss == pytest.approx(other.validation.loss)
 
 
 class Shaky:
@@ -357,7 +441,8 @@ def test_out_of_memory_at_the_smallest_batch_is_an_error_that_keeps_the_checkpoi
         return real(self, part)
 
     monkeypatch.setattr(engine.Engine, "_forward_backward", failing)
-    with pytest.raises(UserError, match=r"smallest batch \(8 images\), cycle 2, epoch 1, step 1"):
+    expected = r"batch of 8 \(the smallest is 8\), cycle 2, epoch 1, step 1\. The last checkpoint"
+    with pytest.raises(UserError, match=expected):
         start(small_config(images), runs=tmp_path, name="a")
     monkeypatch.undo()
     resume(tmp_path / "a")

@@ -35,7 +35,7 @@ def live_view(
     else:
         progress = _progress(validating.images, validating.of_images, "validated", width)
     return Group(
-        _line(f"{where}  {epoch}  {pools}", "bold"),
+        _line(f"{where}  {epoch}  step {step.step}  {pools}", "bold"),
         progress,
         _line(
             f"loss {step.weights_loss:.4f}  accuracy {percent(step.weights_accuracy)} weights"

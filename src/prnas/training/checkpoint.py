@@ -28,6 +28,10 @@ STATE, TENSORS, CHECKSUMS = "state.json", "tensors.safetensors", "checksums.json
 _UNFINISHED = ".unfinished-"
 
 
+class DamagedError(UserError):
+    """A checkpoint that is not what was once written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """Plain data and tensors that together are a run's whole state."""
@@ -86,7 +90,7 @@ class Checkpoints:
             path = self.folder / f"{number:06}"
             try:
                 return read_checkpoint(path), problems
-            except UserError as error:
+            except DamagedError as error:
                 problems.append(str(error))
         return None, problems
 
@@ -96,7 +100,7 @@ class Checkpoints:
             path = self.folder / f"{number:06}"
             try:
                 read_checkpoint(path)
-            except UserError:
+            except DamagedError:
                 target = self.folder / f"broken-{number:06}"
                 shutil.rmtree(target, ignore_errors=True)
                 os.replace(path, target)
@@ -108,17 +112,23 @@ def read_checkpoint(path: Path) -> Checkpoint:
     """A checkpoint, verified by its checksums; a `UserError` says what is wrong with it."""
     try:
         files = {name: (path / name).read_bytes() for name in (STATE, TENSORS, CHECKSUMS)}
+    except FileNotFoundError as error:
+        raise DamagedError(f"checkpoint {path} is damaged: {error.filename} is missing") from None
     except OSError as error:
         raise UserError(f"checkpoint {path} cannot be read: {error.strerror}") from None
     try:
         sums = parse_json(files.pop(CHECKSUMS).decode())
         for name, data in files.items():
             if not isinstance(sums, dict) or sums.get(name) != hashlib.sha256(data).hexdigest():
-                raise UserError(f"checkpoint {path} is damaged: {name} has another checksum")
+                raise DamagedError(f"checkpoint {path} is damaged: {name} has another checksum")
+    except (FormatError, UnicodeDecodeError) as error:
+        raise DamagedError(f"checkpoint {path} is damaged: {CHECKSUMS}: {error}") from None
+    # From here on the files are what was written: what cannot be read is of another kind.
+    try:
         state = check_header(json.loads(files[STATE]), FORMAT, VERSION)
         return Checkpoint(state, load(files[TENSORS]))
     except (FormatError, UnicodeDecodeError, ValueError, SafetensorError) as error:
-        raise UserError(f"checkpoint {path} is damaged: {error}") from None
+        raise UserError(f"checkpoint {path} cannot be used: {error}") from None
 
 
 def _write_synced(path: Path, data: bytes) -> None:

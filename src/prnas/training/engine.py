@@ -1,5 +1,7 @@
 """The search's loop: epochs of architecture and weight steps, prune and replace, the genotype."""
 
+import hashlib
+import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +47,11 @@ LAST = 5  # epochs of a cycle that "last-five" validates
 
 
 class Interrupted(Exception):  # noqa: N818 - no error
-    """Asked to stop; the state is at a step's end and can be saved."""
+    """Asked to stop by a signal; the state is at a step's end and can be saved."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def cosine(lr: float, lr_min: float, epoch: int, epochs: int) -> float:
@@ -64,7 +70,8 @@ class Engine:
         probe: MemoryProbe,
         folder: RunFolder | None,
         callbacks: Sequence[Callback],
-        should_stop: Callable[[], bool],
+        should_stop: Callable[[], int],
+        replay: bool = True,
     ) -> None:
         self.config, self.data, self.processes = config, data, processes
         self.folder, self.callbacks, self.should_stop = folder, callbacks, should_stop
@@ -93,12 +100,18 @@ class Engine:
         self.state = SearchState(
             config, len(data.class_names), channels, processes.device, processes.dtype
         )
+        if config.batch.min * processes.size > self.epoch_images:
+            raise UserError(
+                f"batch.min ({config.batch.min}, in {processes.size} process(es)) exceeds the "
+                f"{self.epoch_images} images that train the network's weights; set it lower"
+            )
         self.batch = BatchSize(
             config.batch,
             probe,
             self._log_batch,
             lambda share: processes.most([share])[0],
-            processes.broadcast(folder.batch_decisions() if folder else {}),
+            self.epoch_images // processes.size,
+            processes.broadcast(folder.batch_decisions() if folder and replay else {}),
         )
         self.validation_batch = config.validation.batch
         self.resumed = False
@@ -119,16 +132,28 @@ class Engine:
         state = self.state
         if not self.resumed:
             self._tell_batch("start")
-        while not state.position.done:
-            while state.position.epoch < state.cycle.epochs:
-                self._train_epoch()
-                self._end_epoch()
-            self._end_cycle()
+            self.save()
+        try:
+            while not state.position.done:
+                while state.position.epoch < state.cycle.epochs:
+                    self._train_epoch()
+                    self._end_epoch()
+                self._end_cycle()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise self._out_of_memory() from None  # where no smaller batch helps
         genotype, _ = self._derived  # the last cycle leaves it
         return genotype
 
     def load(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint."""
+        """Go on from a checkpoint of the same search on the same images."""
+        for what, digest in self._digests().items():
+            if checkpoint.state[what] != digest:
+                raise UserError(
+                    f"the {what} changed since the checkpoint was written: a resumed search needs "
+                    f"the same; start a new one, or undo the change"
+                )
         self.resumed = True
         self.state.load(checkpoint)
         self.batch.load_state(checkpoint.state["batch"])
@@ -144,12 +169,28 @@ class Engine:
         if self.folder is None:
             return
         more = {
+            **self._digests(),
             "batch": self.batch.state(),
             "streams": {part: stream.state() for part, stream in self.streams.items()},
             "records": self.folder.records_state(),
             "genotype": self._derived[0].to_json() if self.state.position.done else None,
         }
         self.folder.save(self.state.checkpoint(more))
+
+    def _digests(self) -> dict[str, str]:
+        """What must be the same in a search that goes on."""
+        config = self.config.to_data()
+        for section in ("compute", "checkpoints", "description"):
+            del config[section]
+        for how in ("root", "storage", "workers"):
+            del config["data"][how]
+        train = self.data.train
+        images = [len(train), train.shape, self.data.class_names]
+        labels = train.labels.to(torch.int64).numpy().tobytes()
+        return {
+            "config": hashlib.sha256(json.dumps(config).encode()).hexdigest(),
+            "data": hashlib.sha256(json.dumps(images).encode() + labels).hexdigest(),
+        }
 
     # ---------------------------------------------------------------- an epoch
 
@@ -174,7 +215,7 @@ class Engine:
         while position.images < goal:
             start = time.perf_counter()
             known = sum(state.so_far.seconds.values())
-            due = position.step > 0 and position.step % self.config.batch.every == 0
+            due = position.cycle_step > 0 and position.cycle_step % self.config.batch.every == 0
             if due and self.batch.check(self._place("check")):
                 self._tell_batch("memory")
             if not self.grace:
@@ -184,11 +225,13 @@ class Engine:
                 self.processes.average(list(state.supernet.buffers()))
             state.so_far.memory = max(state.so_far.memory, self.probe.peak())
             position.step += 1
+            position.cycle_step += 1
+            self._tell_step(goal)
             spent = sum(state.so_far.seconds.values()) - known
             state.so_far.seconds["other"] += time.perf_counter() - start - spent
             self._after_step(goal)
 
-    def _after_step(self, goal: int) -> None:
+    def _tell_step(self, goal: int) -> None:
         state, position = self.state, self.state.position
         so_far = state.so_far
         seconds = max(sum(so_far.seconds.values()), 1e-9)
@@ -212,9 +255,13 @@ class Engine:
                 seconds_left=self._seconds_left(goal, seconds),
             ),
         )
+
+    def _after_step(self, goal: int) -> None:
+        """Stop if asked to; save if it is time."""
+        position = self.state.position
         (stop,) = self.processes.most([float(self.should_stop())])
         if stop:
-            raise Interrupted
+            raise Interrupted(int(stop))
         minutes = (time.monotonic() - self.last_save) / 60
         if position.images < goal and (
             self.save_soon or minutes >= self.config.checkpoints.every_minutes
@@ -232,8 +279,7 @@ class Engine:
 
     def _do_step(self, part: Part) -> None:
         """One step of one part; with a smaller batch of the same images if memory runs out."""
-        known = self.batch.known_to_fail(self._place(part))
-        if known is not None and known < self.batch.batch:
+        while self.batch.known_to_fail(self._place(part)) is not None:
             self._lower(part)
         while True:
             generator = self.state.generators[f"augment {part}"]
@@ -264,14 +310,20 @@ class Engine:
             generator.set_state(before[1])
             self.state.generators["dropout"].set_state(before[2])
             if not self._lower(part):
-                raise UserError(
-                    f"out of memory at the smallest batch ({self.config.batch.min} images), "
-                    f"{self.state.position}. Set batch.min lower, or fewer channels or cells, or "
-                    "--recompute; the last checkpoint is kept."
-                ) from None
+                raise self._out_of_memory() from None
             # A failed pass has touched running statistics: save as soon as the step is done, so
             # that a resumed search does not have to repeat it.
             self.save_soon = True
+
+    def _out_of_memory(self) -> UserError:
+        kept = (
+            "The last checkpoint is kept: go on from it with --recompute. " if self.folder else ""
+        )
+        return UserError(
+            f"out of memory with a batch of {self.batch.batch} (the smallest is "
+            f"{self.config.batch.min}), {self.state.position}. {kept}Or set batch.min, channels or "
+            "cells lower in a new search."
+        )
 
     def _lower(self, part: Part) -> bool:
         if not self.batch.lower(self._place(part)):
@@ -294,7 +346,7 @@ class Engine:
             with torch.no_grad():
                 correct = (logits.argmax(1) == labels).sum()
                 # The one place of a step where the host waits for the device.
-                both = torch.stack([loss.detach().double(), correct.double()]).tolist()
+                both = torch.stack([loss.detach(), correct.to(loss.dtype)]).tolist()
         return both[0], both[1]
 
     def _update(self, part: Part, loss: float, correct: float) -> None:
@@ -334,8 +386,8 @@ class Engine:
         kept = "The last checkpoint is kept. " if self.folder else ""
         return UserError(
             f"the {what} of the {which} step is not a finite number "
-            f"({self.state.position}). {kept}Try a smaller weights.lr or architecture.lr, "
-            f"a smaller gradient_norm, or --precision 32-true, and look at the data."
+            f"({self.state.position}). {kept}In a new search, try a smaller weights.lr, "
+            f"architecture.lr or gradient_norm; and look at the data."
         )
 
     def _end_epoch(self) -> None:
@@ -345,6 +397,7 @@ class Engine:
         if self._validates():
             with self._timed("validation"):
                 validation = self._validate()
+            self.probe.reset()  # the next batch size follows from training, not from this
         seconds = sum(so_far.seconds.values())
         record = EpochRecord(
             cycle=position.cycle,
@@ -359,15 +412,16 @@ class Engine:
             architecture=_score(so_far.architecture) if so_far.architecture.images else None,
             validation=_score(validation) if validation else None,
             seconds=seconds,
-            images_per_second=so_far.weights.images / seconds,
+            images_per_second=so_far.weights.images / max(seconds, 1e-9),
             memory=so_far.memory,
             parts=Parts(**so_far.seconds),
         )
         state.elapsed += seconds
         state.work_done.append((epoch_work(self.config, position.cycle)[position.epoch], seconds))
         self._record(record)
-        self._tell("on_epoch", record)
         state.next_epoch()
+        with self._timed("other"):  # counts for the next epoch, as does the saving
+            self._tell("on_epoch", record)
         with self._timed("saving"):
             self.save()
 
@@ -380,25 +434,33 @@ class Engine:
         """Loss and accuracy on the architecture half, with running statistics, unvaried."""
         self.state.supernet.eval()
         sums = Sums()
-        batches = self.architecture_places.split(self.validation_batch)
-        mine = batches[self.processes.rank :: self.processes.size]
-        for number, places in enumerate(mine):
-            images = plain(self.data.train.fetch(places), self.normalization)
-            labels = self.data.train.labels[places].to(images.device)
-            with self.processes.autocast():
-                logits = self.state.supernet(images.to(self.processes.dtype))
-                loss = F.cross_entropy(logits, labels)
-            correct = (logits.argmax(1) == labels).sum()
-            sums.add(float(loss), float(correct), len(places))
-            done = min((number + 1) * len(places), len(self.architecture_places))
-            self._tell("on_validating", Validating(done, len(self.architecture_places)))
+        mine = self.architecture_places[self.processes.rank :: self.processes.size]
+        while sums.images < len(mine):
+            places = mine[sums.images : sums.images + self.validation_batch]
+            try:
+                loss, correct = self._evaluate(places)
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error) or self.validation_batch == 1:
+                    raise
+                self.validation_batch = -(-self.validation_batch // 2)
+                continue
+            sums.add(loss, correct, len(places))
+            self._tell("on_validating", Validating(sums.images, len(mine)))
             # Alone, a process may stop here; several stop together, after the next step.
             if self.processes.size == 1 and self.should_stop():
-                raise Interrupted
+                raise Interrupted(self.should_stop())
         total = self.processes.sum([sums.loss, sums.correct, float(sums.images)])
         if not math.isfinite(total[0]):
             raise self._not_finite("weights", "validation loss")
         return Sums(total[0], total[1], int(total[2]))
+
+    def _evaluate(self, places: Tensor) -> tuple[float, float]:
+        images = plain(self.data.train.fetch(places), self.normalization)
+        labels = self.data.train.labels[places].to(images.device)
+        with self.processes.autocast():
+            logits = self.state.supernet(images.to(self.processes.dtype))
+            loss = F.cross_entropy(logits, labels)
+        return float(loss), float((logits.argmax(1) == labels).sum())
 
     # ---------------------------------------------------------------- a cycle's end
 
@@ -444,6 +506,7 @@ class Engine:
             statistics=statistics_json(after, change, config),
         )
         self._record(record)
+        start = time.perf_counter()
         self._tell("on_cycle", record, after)
         if last:
             position.done = True
@@ -455,14 +518,16 @@ class Engine:
             state.next_cycle(change)
             self.forward = self._forward()
             self.batch.restart()
+            state.so_far.seconds["other"] += time.perf_counter() - start
             self._tell_batch("start")
-        self.save()
+        with self._timed("saving"):
+            self.save()
 
     def _architecture_weights(self) -> dict[Role, CellWeights]:
-        supernet = self.state.supernet
+        weights = {role: self.state.supernet.architecture_weights(role) for role in ROLES}
         return {
-            role: [one.detach().double().tolist() for one in supernet.architecture_weights(role)]
-            for role in ROLES
+            role: [one.detach().cpu().double().tolist() for one in edges]
+            for role, edges in weights.items()
         }
 
     # ---------------------------------------------------------------- telling

@@ -1,6 +1,7 @@
 """The batch size as memory allows: a pure rule, and the probes that feed it."""
 
-from collections.abc import Callable, Sequence
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -10,7 +11,10 @@ import torch
 
 from prnas.config import BatchConfig
 
-OUT_OF_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "out of memory")
+OUT_OF_MEMORY_TEXTS = (
+    *("can't allocate memory", "not enough memory", "out of memory"),
+    *("cudnn_status_alloc_failed", "cublas_status_alloc_failed"),
+)
 
 
 def next_batch(batch: int, used: float, total: float, rule: BatchConfig, ceiling: int) -> int:
@@ -72,6 +76,7 @@ class CudaProbe:
         return torch.cuda.max_memory_reserved(self.device)
 
     def reset(self) -> None:
+        torch.cuda.empty_cache()  # else what a larger batch left behind would count for a smaller
         torch.cuda.reset_peak_memory_stats(self.device)
 
 
@@ -94,9 +99,16 @@ class CpuProbe:
 
     def reset(self) -> None:
         self._seen = 0.0
+        give_back_memory()  # else what a larger batch left behind would count for a smaller
         # Sets the kernel's peak to the present; where it cannot, that of the whole process counts.
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
+
+
+def give_back_memory() -> None:
+    """Let the C library return freed memory to the system, where it can be asked to."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _kernel_peak() -> float:
@@ -144,9 +156,9 @@ def probe_for(device: torch.device, limit: float | None, num_processes: int) -> 
 class BatchSize:
     """The batch size under way: reset, checked every few steps, lowered when memory runs out.
 
-    `replay` are decisions of an earlier run that is being repeated, by the place where they were
-    taken: a resumed search takes them again, whatever memory it finds. `most` makes all processes
-    agree; `log` gets every decision.
+    `images` is the most that make sense. `replay` are decisions of an earlier run that is being
+    repeated, by the place where they were taken: a resumed search takes them again, whatever memory
+    it finds. `most` makes all processes agree; `log` gets every decision.
     """
 
     def __init__(
@@ -155,15 +167,17 @@ class BatchSize:
         probe: MemoryProbe,
         log: Callable[[str, int], None],
         most: Callable[[float], float],
-        replay: dict[str, int] | None = None,
+        images: int,
+        replay: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
         self.rule, self.probe, self.log, self.most = rule, probe, log, most
+        self.largest = min(rule.max, images)
         self.replay = replay or {}
-        self.batch, self.ceiling = rule.min, rule.max
+        self.batch, self.ceiling = rule.min, self.largest
 
     def restart(self) -> None:
         """Back to the minimum: the candidates were replaced."""
-        self.batch, self.ceiling = self.rule.min, self.rule.max
+        self.batch, self.ceiling = self.rule.min, self.largest
         self.probe.reset()
 
     def check(self, place: str) -> bool:
@@ -172,7 +186,7 @@ class BatchSize:
             return False  # fixed
         before = self.batch
         if place in self.replay:
-            self.batch = self.replay[place]
+            self.batch = self.replay[place][-1]
         else:
             used = self.most(self.probe.peak() / self.probe.total)
             self.batch = next_batch(before, used, 1.0, self.rule, self.ceiling)
@@ -182,13 +196,13 @@ class BatchSize:
         return self.batch != before
 
     def known_to_fail(self, place: str) -> int | None:
-        """The size that an earlier run fell to here, if it ran out of memory."""
-        return self.replay.get(place)
+        """The size that an earlier run fell to next, if it ran out of memory here."""
+        return next((size for size in self.replay.get(place, ()) if size < self.batch), None)
 
     def lower(self, place: str) -> bool:
         """Try less after running out of memory; false when there is no less."""
-        lower = self.replay.get(place, lower_batch(self.batch, self.rule))
-        if lower is None or lower >= self.batch:
+        lower = self.known_to_fail(place) or lower_batch(self.batch, self.rule)
+        if lower is None:
             return False
         self.ceiling = max(self.batch - 1, self.rule.min)
         self.batch = lower

@@ -23,8 +23,7 @@ class Processes:
     """The processes of a run; with one, every method is a no-op."""
 
     def __init__(self, compute: ComputeConfig) -> None:
-        self.fabric = _fabric(compute)
-        self.fabric.launch()
+        self.fabric = _launched(compute)
         self.device: torch.device = self.fabric.device
         self.rank: int = self.fabric.global_rank
         self.size: int = self.fabric.world_size
@@ -72,30 +71,31 @@ class Processes:
         """Raise if the processes do not hold the same values: a bug, or a broken machine."""
         if self.size == 1:
             return
-        total = sum(float(one.detach().double().sum()) for one in tensors)
+        total = sum(float(one.detach().cpu().double().sum()) for one in tensors)
         most, least = self.most([total, -total])
         if most != -least:
             raise RuntimeError(f"the processes disagree about the {what}")
 
 
-def _fabric(compute: ComputeConfig) -> Fabric:
-    mixed = compute.precision == "bf16-mixed"
-    several = compute.devices > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1
+def _launched(compute: ComputeConfig) -> Fabric:
+    devices, num_nodes = compute.devices, 1
+    if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun has started all processes itself
+        devices = int(os.environ["LOCAL_WORLD_SIZE"])
+        num_nodes = int(os.environ["WORLD_SIZE"]) // devices
     try:
-        return Fabric(
+        fabric = Fabric(
             accelerator=compute.accelerator,
-            devices=compute.devices,
-            num_nodes=_num_nodes(compute.devices),
-            strategy="ddp" if several else "auto",
-            precision="bf16-mixed" if mixed else "32-true",
+            devices=devices,
+            num_nodes=num_nodes,
+            strategy="ddp" if devices * num_nodes > 1 else "auto",
+            precision="bf16-mixed" if compute.precision == "bf16-mixed" else "32-true",
         )
+        fabric.launch()
     except Exception as error:  # Fabric raises its own and PyTorch's kinds
+        said = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(
-            f"cannot use accelerator '{compute.accelerator}' with {compute.devices} device(s): "
-            f"{str(error).splitlines()[0]}"
+            f"cannot use accelerator '{compute.accelerator}' with {devices} device(s): {said}"
         ) from None
-
-
-def _num_nodes(devices: int) -> int:
-    """By torchrun, which starts all processes itself."""
-    return max(1, int(os.environ.get("WORLD_SIZE", "1")) // devices)
+    if fabric.device.type == "mps" and compute.precision == "64-true":
+        raise UserError("this accelerator has no double precision: use --precision 32-true")
+    return fabric

@@ -78,14 +78,26 @@ class RunFolder:
         checkpoint, problems = self.checkpoints.newest()
         if problems and checkpoint is None:
             raise UserError("; ".join(problems) + ". No checkpoint of this run is whole.")
+        if checkpoint is None and self._has_results():
+            raise UserError(
+                f"{self.path} has results, but no checkpoint to go on from; it is left as it is"
+            )
         self.checkpoints.set_aside_broken()
         self._open_records(checkpoint.state["records"] if checkpoint else None)
         return checkpoint, problems
 
+    def _has_results(self) -> bool:
+        """Whether it ever got as far as an epoch's end, after which there is a checkpoint."""
+        return (self.path / GENOTYPE).exists() or '"type":"epoch"' in self._read(RECORDS)
+
+    def _read(self, name: str) -> str:
+        path = self.path / name
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
     def save(self, checkpoint: Checkpoint) -> None:
-        self._records.flush()
-        os.fsync(self._records.fileno())
         try:
+            self._records.flush()
+            os.fsync(self._records.fileno())
             self.checkpoints.save(checkpoint)
         except OSError as error:
             raise UserError(
@@ -122,26 +134,37 @@ class RunFolder:
 
     def log_batch(self, place: str, batch: int) -> None:
         """Note a decision about the batch size, for a search that has to repeat it."""
-        with (self.path / DECISIONS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps([place, batch]) + "\n")
+        try:
+            with (self.path / DECISIONS).open("a", encoding="utf-8") as file:
+                # The line break comes first: the line before may have been torn by a kill.
+                file.write("\n" + json.dumps([place, batch]))
+        except OSError as error:
+            raise UserError(f"cannot write {self.path / DECISIONS}: {error.strerror}") from None
 
-    def batch_decisions(self) -> dict[str, int]:
-        """All decisions so far; a torn last line is left out."""
-        path = self.path / DECISIONS
-        found: dict[str, int] = {}
-        if not path.exists():
-            return found
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    def batch_decisions(self) -> dict[str, list[int]]:
+        """All decisions so far, by their place; a torn line is left out.
+
+        At one place, memory may have run out several times: then there are several, falling. A
+        place that was passed again, after a resume, has the later decisions.
+        """
+        found: dict[str, list[int]] = {}
+        for line in self._read(DECISIONS).splitlines():
             try:
                 place, batch = parse_json(line)
             except (FormatError, ValueError, TypeError):
                 continue
             if isinstance(place, str) and type(batch) is int and batch >= 1:
-                found.setdefault(place, batch)
+                known = found.setdefault(place, [])
+                if known and batch >= known[-1]:
+                    known.clear()
+                known.append(batch)
         return found
 
     def write_genotype(self, genotype: Genotype) -> None:
-        self._write(GENOTYPE, genotype.dumps())
+        try:
+            self._write(GENOTYPE, genotype.dumps())
+        except OSError as error:
+            raise UserError(f"cannot write {self.path / GENOTYPE}: {error.strerror}") from None
 
     def _add_session(self, command: Sequence[str]) -> None:
         path = self.path / ENVIRONMENT
@@ -152,26 +175,33 @@ class RunFolder:
             except (FormatError, KeyError, TypeError, UnicodeDecodeError):
                 sessions = []  # it only informs: a damaged one stops nobody
         now = datetime.now().astimezone().isoformat(timespec="seconds")
-        data = {
+        own = {
+            "started": now,
+            "command": list(command),
             **environment(self.config.compute.threads),
-            "sessions": [*sessions, {"started": now, "command": list(command)}],
         }
+        data = {"sessions": [*sessions, own]}
         self._write(ENVIRONMENT, json.dumps(data, indent=1) + "\n")
 
     def _write(self, name: str, text: str) -> None:
         write_atomically(self.path / name, text.encode())
 
     def close(self) -> None:
-        if self._records is not None:
-            self._records.close()
-        self._lock.release()
+        try:
+            if self._records is not None:
+                self._records.close()
+        except OSError:
+            pass  # a full disk, which was told when it was written to
+        finally:
+            self._lock.release()
 
 
 def read_config(path: Path, overrides: Sequence[str] = ()) -> SearchConfig:
     """The config of a run's folder."""
     file = path / CONFIG
-    if not file.is_file():
-        raise UserError(f"{path} is not a run's folder: it has no {CONFIG}")
+    for name in (CONFIG, RECORDS):
+        if not (path / name).is_file():
+            raise UserError(f"{path} is not a run's folder: it has no {name}")
     try:
         return SearchConfig.from_data(parse_yaml(file.read_text(encoding="utf-8")), overrides)
     except FormatError as error:

@@ -3,11 +3,10 @@
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import torch
 
@@ -16,6 +15,7 @@ from prnas.config import SearchConfig
 from prnas.errors import UserError
 from prnas.reporting.records import CycleRecord, EpochRecord, read_records
 from prnas.space.cell_pools import Pools
+from prnas.space.problems import FormatError
 from prnas.training.callbacks import Callback, SearchResult, Start
 from prnas.training.checkpoint import Checkpoint
 from prnas.training.data import load
@@ -70,7 +70,7 @@ def start(
 ) -> SearchResult:
     """A new search. What cannot work is found before anything is written."""
     processes = Processes(config.compute)
-    config = _with_threads(config)
+    config = _with_threads(config, processes)
 
     def open_folder() -> RunFolder | None:
         if runs is None:
@@ -100,17 +100,19 @@ def resume(
     config = read_config(folder, overrides)
     processes = Processes(config.compute)
     return _run(
-        _with_threads(config),
+        _with_threads(config, processes),
         processes,
         callbacks,
         lambda: RunFolder.open(folder, overrides, command or sys.argv),
         probe,
+        # Another limit is given because the old decisions were wrong.
+        replay=not any(one.startswith("compute.memory_limit") for one in overrides),
     )
 
 
-def _with_threads(config: SearchConfig) -> SearchConfig:
+def _with_threads(config: SearchConfig, processes: Processes) -> SearchConfig:
     """With the number of threads written out: another number would round sums otherwise."""
-    threads = config.compute.threads or torch.get_num_threads()
+    threads = processes.broadcast(config.compute.threads or torch.get_num_threads())
     torch.set_num_threads(threads)
     compute = config.compute.model_copy(update={"threads": threads})
     return config.model_copy(update={"compute": compute})
@@ -120,8 +122,9 @@ def _run(
     config: SearchConfig,
     processes: Processes,
     callbacks: Sequence[Callback],
-    open_folder: Any,
+    open_folder: Callable[[], RunFolder | None],
     probe: MemoryProbe | None,
+    replay: bool = True,
 ) -> SearchResult:
     first = processes.rank == 0
     callbacks = list(callbacks) if first else []
@@ -140,23 +143,21 @@ def _run(
             processes.device, None if limit is None else limit * 1e9, processes.local_size
         )
         with stop_signals() as signals:
-            if first:
-                folder = open_folder()
-            checkpoint, problems = _checkpoint(folder, processes)
+            folder, checkpoint, problems = _opened(open_folder, processes)
             for problem in problems:
                 say(f"{problem}; going on from the one before it")
             engine = Engine(
-                config, data, processes, probe, folder, [*callbacks, kept], signals.wanted
+                config, data, processes, probe, folder, [*callbacks, kept], signals.wanted, replay
             )
             if checkpoint is not None:
                 engine.load(checkpoint)
             _tell_start(engine, folder, processes, callbacks, checkpoint is not None)
             try:
                 genotype = engine.run()
-            except Interrupted:
+            except Interrupted as asked:
                 engine.save()
                 processes.barrier()
-                raise Stopped(folder.path if folder else None, signals.number) from None
+                raise Stopped(folder.path if folder else None, asked.number) from None
         result = SearchResult(
             genotype,
             folder.path if folder else None,
@@ -166,24 +167,41 @@ def _run(
         for one in callbacks:
             one.on_end(result)
         return result
+    except UserError as error:
+        if first:
+            raise
+        raise UserError(f"process {processes.rank}: {error}") from None
     finally:
-        for one in callbacks:
-            one.close()
-        if data is not None:
-            data.train.close()
-            data.test.close()
-        if folder is not None:
-            folder.close()
+        with ExitStack() as stack:  # whatever one of them raises, all are closed
+            if folder is not None:
+                stack.callback(folder.close)
+            if data is not None:
+                stack.callback(data.close)
+            for one in callbacks:
+                stack.callback(one.close)
 
 
-def _checkpoint(
-    folder: RunFolder | None, processes: Processes
-) -> tuple[Checkpoint | None, list[str]]:
-    """The first process reads the checkpoint, and all get it."""
-    found: tuple[Checkpoint | None, list[str]] = (None, [])
-    if folder is not None:
-        found = folder.newest_checkpoint()
-    return processes.broadcast(found)
+def _opened(
+    open_folder: Callable[[], RunFolder | None], processes: Processes
+) -> tuple[RunFolder | None, Checkpoint | None, list[str]]:
+    """The first process opens the folder and reads the checkpoint; all learn how that went."""
+    folder: RunFolder | None = None
+    checkpoint: Checkpoint | None = None
+    problems: list[str] = []
+    failure: str | None = None
+    if processes.rank == 0:
+        try:
+            folder = open_folder()
+            if folder is not None:
+                checkpoint, problems = folder.newest_checkpoint()
+        except (UserError, FormatError, OSError) as error:
+            failure = str(error)
+            if folder is not None:
+                folder.close()
+    checkpoint, problems, failure = processes.broadcast((checkpoint, problems, failure))
+    if failure is not None:
+        raise UserError(failure)
+    return folder, checkpoint, problems
 
 
 def _tell_start(
@@ -235,8 +253,9 @@ def _records_of(folder: RunFolder) -> tuple[tuple[EpochRecord, ...], tuple[Cycle
 class _Signals:
     number = 0
 
-    def wanted(self) -> bool:
-        return self.number > 0
+    def wanted(self) -> int:
+        """The signal that asked to stop, or 0."""
+        return self.number
 
 
 @contextmanager

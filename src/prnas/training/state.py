@@ -47,7 +47,8 @@ class Position:
 
     cycle: int = 0
     epoch: int = 0
-    step: int = 0
+    step: int = 0  # of the epoch
+    cycle_step: int = 0
     images: int = 0
     done: bool = False
 
@@ -145,7 +146,8 @@ class SearchState:
         """Apply a change of the pools; a cycle of another shape starts its network afresh."""
         before = self.shape(self.cycle)
         self.position.cycle += 1
-        self.position.epoch = self.position.step = self.position.images = 0
+        self.position.epoch = self.position.step = 0
+        self.position.cycle_step = self.position.images = 0
         self.so_far = EpochSoFar()
         if self.shape(self.cycle) == before:
             self.supernet.evolve(change, self.generators["children"])
