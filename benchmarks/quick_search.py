@@ -25,7 +25,7 @@ from prnas.space.sampling import random_genotype
 from prnas.training.augment import Augmentation, plain
 from prnas.training.callbacks import SearchResult
 from prnas.training.data import DataSet, load, normalization
-from prnas.training.engine import cosine
+from prnas.training.preparation import cosine
 from prnas.training.randomness import seed_for, torch_generator
 from prnas.training.search import resume, start
 from prnas.training.streams import Stream

@@ -23,7 +23,7 @@ from prnas.reporting.records import (
 from prnas.space.cell_pools import Pools
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
-from prnas.training import engine
+from prnas.training import engine, steps
 from prnas.training.callbacks import Callback, SearchResult, Start, Step
 from prnas.training.checkpoint import Checkpoints
 from prnas.training.search import Stopped, resume, start
@@ -344,14 +344,14 @@ def test_validation_goes_on_in_smaller_batches_when_memory_runs_out(
     images: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = prnas.search(small_config(images))
-    real = engine.Engine._evaluate
+    real = engine.Engine.evaluate
 
     def limited(self: engine.Engine, places: torch.Tensor) -> tuple[float, float]:
         if len(places) > 10:
             raise MemoryError
         return real(self, places)
 
-    monkeypatch.setattr(engine.Engine, "_evaluate", limited)
+    monkeypatch.setattr(engine.Engine, "evaluate", limited)
     found = prnas.search(small_config(images))
     for one, other in zip(found.epochs, expected.epochs, strict=True):
         assert one.validation is not None
@@ -406,9 +406,9 @@ def test_out_of_memory_lowers_the_batch_and_takes_the_same_images(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[tuple[str, int, int]] = []
-    real = engine.Engine._forward_backward
+    real = steps.Steps.forward_backward
 
-    def limited(self: engine.Engine, part: engine.Part) -> tuple[float, float]:
+    def limited(self: steps.Steps, part: steps.Part) -> tuple[float, float]:
         position = self.streams[part].state()["position"]
         done = real(self, part)
         taken.append((part, position, self.batch.batch))
@@ -416,7 +416,7 @@ def test_out_of_memory_lowers_the_batch_and_takes_the_same_images(
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return done
 
-    monkeypatch.setattr(engine.Engine, "_forward_backward", limited)
+    monkeypatch.setattr(steps.Steps, "forward_backward", limited)
     watch = Watch()
     config = small_config(images, batch={"min": 8, "multiple": 1, "max": 16, "every": 2})
     result = start(config, runs=tmp_path, callbacks=[watch])
@@ -433,14 +433,14 @@ def test_out_of_memory_lowers_the_batch_and_takes_the_same_images(
 def test_out_of_memory_at_the_smallest_batch_is_an_error_that_keeps_the_checkpoint(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: Path
 ) -> None:
-    real = engine.Engine._forward_backward
+    real = steps.Steps.forward_backward
 
-    def failing(self: engine.Engine, part: engine.Part) -> tuple[float, float]:
+    def failing(self: steps.Steps, part: steps.Part) -> tuple[float, float]:
         if self.state.position.cycle == 1:
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
         return real(self, part)
 
-    monkeypatch.setattr(engine.Engine, "_forward_backward", failing)
+    monkeypatch.setattr(steps.Steps, "forward_backward", failing)
     expected = r"batch of 8 \(the smallest is 8\), cycle 2, epoch 1, step 1\. The last checkpoint"
     with pytest.raises(UserError, match=expected):
         start(small_config(images), runs=tmp_path, name="a")

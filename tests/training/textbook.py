@@ -11,7 +11,7 @@ from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.cell_pools import Pools
 from prnas.training.augment import Augmentation
 from prnas.training.data import load, normalization
-from prnas.training.engine import cosine, split_places
+from prnas.training.preparation import cosine, split_places
 from prnas.training.randomness import seed_for, torch_generator
 from prnas.training.streams import Stream
 

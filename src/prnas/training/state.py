@@ -1,6 +1,8 @@
 """The state of a search: all that a checkpoint holds, and nothing else."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
@@ -52,6 +54,10 @@ class Position:
     images: int = 0
     done: bool = False
 
+    def place(self, what: str) -> str:
+        """A name for something that happens here, once in a search."""
+        return f"{self.cycle}/{self.epoch}/{self.step}/{what}"
+
     def __str__(self) -> str:
         return f"cycle {self.cycle + 1}, epoch {self.epoch + 1}, step {self.step + 1}"
 
@@ -64,6 +70,10 @@ class EpochSoFar:
     architecture: Sums = field(default_factory=Sums)
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
     memory: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
 
 
 class SearchState:
@@ -136,6 +146,15 @@ class SearchState:
             weight_decay=architecture.weight_decay,
             fused=fused,
         )
+
+    @contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """Within it, time counts for one of `PARTS` of the epoch."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.so_far.seconds[part] += time.perf_counter() - start
 
     def next_epoch(self) -> None:
         self.position.epoch += 1

@@ -6,14 +6,15 @@ from prnas.config import SearchConfig
 from prnas.space.cell_pools import edge_positions
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool
 
-# Costs in units of one separable convolution on one image, forward and backward.
-POOL_COST = 0.4
-SKIP_COST = 0.1  # a skip is nearly free; the sum over the pool is not
+# Costs in units of one separable 3x3 convolution, forward and backward, as measured on a CPU.
+POOL_COST = 0.15  # pools are computed once for all edges that leave a state
+SKIP_COST = 0.05
+KERNEL_COST = 1.4  # of the largest kernels
 CELL_COST = 2.0  # the two 1x1 convolutions that every cell begins with
 # In units of a weight step on as many images, as measured on a CPU:
 ARCHITECTURE_STEP = 0.5  # forward and backward, but no gradients of weights
 VALIDATION = 0.15  # forward only, in large batches
-CHILD_GROWTH = 1.15  # what a child costs more than its parents: a few add a convolution
+CHILD_GROWTH = 1.35  # what a child costs more than its parents: deeper, or a larger kernel
 VALIDATED_AT_LAST = 5  # epochs of a cycle, when validation is for the last ones only
 RECENT = 0.75  # an epoch counts this much of the one after it
 
@@ -66,11 +67,11 @@ def pool_costs(config: SearchConfig) -> list[float]:
     pool = config.space.initial_pool
     convs = [_cost(op) for op in pool if isinstance(op, Conv)]
     child = sum(convs) / len(convs) if convs else 0.0  # none: nothing can be morphed
-    deepest = max(config.space.limits.depth_bound + 1.0, child)
+    dearest = max(KERNEL_COST * (config.space.limits.depth_bound + 1.0), child)
     costs = [sum(map(_cost, pool))]
     size = len(pool)
     for before in config.schedule.cycles[:-1]:
-        child = min(child * CHILD_GROWTH, deepest)
+        child = min(child * CHILD_GROWTH, dearest)
         survivors = min(before.survivors, size)  # a pool may have fewer than it should
         morphisms = before.morphisms if convs else 0
         costs.append(costs[-1] / size * survivors + morphisms * child)
