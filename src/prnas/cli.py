@@ -226,7 +226,8 @@ def search(
     ] = None,
     memory_limit: Annotated[float | None, Parameter(help="GB that each process may use.")] = None,
     compile_: Annotated[
-        bool, Parameter(name="--compile", negative="", help="Compile the network with PyTorch.")
+        bool,
+        Parameter(name="--compile", negative="", help="Compile the stem with PyTorch."),
     ] = False,
     recompute: Annotated[
         bool, Parameter(negative="", help="Save memory for a little time; the result is the same.")

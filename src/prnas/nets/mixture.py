@@ -7,9 +7,8 @@ kept for the backward pass is each link's input and depthwise output, or, with `
 the features and small matrices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import torch
@@ -61,24 +60,12 @@ def mix(
 
     Under autocast it computes in single precision all the same: batch statistics need it.
     """
-    if torch.compiler.is_compiling():
-        return _uncompiled()(candidates, tensors, training, recompute)
     place = tensors[0].device.type
     if torch.is_autocast_enabled(place):
         with torch.autocast(place, enabled=False):
             single = [one.float() for one in tensors]
             return _apply(candidates, single, training, recompute)
     return _apply(candidates, tensors, training, recompute)
-
-
-@cache
-def _uncompiled() -> Callable[..., Tensor]:
-    """`mix` as a compiler should see it: one step, not to be taken apart.
-
-    Made when it is needed: PyTorch's compiler takes seconds to import.
-    """
-    disabled: Any = torch.compiler.disable(mix)
-    return disabled
 
 
 def _apply(

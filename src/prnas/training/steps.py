@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from prnas.config import SearchConfig
@@ -38,11 +38,10 @@ class Steps:
         self.prepare()
 
     def prepare(self) -> None:
-        """To be called whenever the supernet changed."""
-        self.forward: Callable[..., Tensor] = self.state.supernet
+        """To be called whenever the supernet is another one."""
         if self.config.compute.compile:
-            torch.compiler.reset()  # what was compiled for the pools before is of no use
-            self.forward = torch.compile(self.state.supernet)
+            # Not the cells: they are steps by hand, which a compiler would only take apart.
+            self.state.supernet.stem.compile(dynamic=True)
 
     def do(self, part: Part) -> bool:
         """One step of one part; with a smaller batch of the same images if memory runs out.
@@ -97,7 +96,7 @@ class Steps:
             images = self.augmentation(images, generator, total, offset).to(self.processes.dtype)
         with state.timed(part), state.supernet.training_only(part):
             with self.processes.autocast():
-                logits = self.forward(images, state.generators["dropout"])
+                logits = state.supernet(images, state.generators["dropout"])
                 loss = F.cross_entropy(logits, labels)
             loss.backward()
             with torch.no_grad():
