@@ -13,16 +13,11 @@ import torch
 from prnas.config import SearchConfig
 from prnas.reporting.records import EpochRecord, read_records
 from prnas.yaml_files import dump_yaml
-from tests.training.settings import small_config, write_images
-from tests.training.test_search import assert_same_run, last_state
+from tests.training.settings import small_config
 from tests.training.textbook import first_cycle
+from tests.training.watching import assert_same_run, last_state
 
 TIMEOUT = 120
-
-
-@pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_images(tmp_path_factory.mktemp("data") / "images.npz")
 
 
 def write_config(config: SearchConfig, folder: Path) -> Path:

@@ -58,10 +58,11 @@ def _line(text: str, style: str = "") -> Text:
 
 
 def _progress(done: int, total: int, what: str, width: int) -> RenderableType:
+    done = min(done, total)  # the last batch of an epoch may have more than was missing
     label = f"{done:,}/{total:,} {what}"
     bar = min(BAR, width - len(label) - 2)
     if bar < LEAST_BAR:
         return _line(label)
     row = Table.grid(padding=(0, 2, 0, 0))
-    row.add_row(ProgressBar(total=max(total, 1), completed=min(done, total), width=bar), label)
+    row.add_row(ProgressBar(total=max(total, 1), completed=done, width=bar), label)
     return row

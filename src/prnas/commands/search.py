@@ -13,10 +13,10 @@ from prnas.commands.output import show
 from prnas.errors import UserError
 from prnas.reporting.picture import SUFFIXES
 from prnas.training.callbacks import Callback, SearchResult
+from prnas.training.run_rules import check_name, fixed
 
 DEFAULT_RECIPE = "quick"
 RUNS = Path("runs")
-CHANGEABLE = ("compute.", "checkpoints.")  # how a resumed search runs, not what it searches
 SIGNAL_EXIT = 128  # exit codes of processes that a signal ended, as shells have them
 
 
@@ -44,7 +44,7 @@ def run(wanted: Wanted) -> None:
     if wanted.resume is not None:
         _check_resume(wanted, wanted.resume)
     if wanted.name is not None:
-        _check_name(wanted.name)
+        check_name(wanted.name, "--name")
     compute = _settings({f"compute.{key}": value for key, value in wanted.compute.items()})
     overrides = [*wanted.overrides, *compute]
     config = None
@@ -107,17 +107,12 @@ def _check_resume(wanted: Wanted, folder: Path) -> None:
         "--name": wanted.name,
     }
     refused = [name for name, value in typed.items() if value is not None]
-    refused += [f"--set {one}" for one in wanted.overrides if not one.startswith(CHANGEABLE)]
+    refused += [f"--set {one}" for one in fixed(wanted.overrides)]
     if refused:
         raise UserError(
             f"--resume goes on with the run's own config; leave out {', '.join(refused)}. "
             f"Only what it computes on and its checkpoints can change."
         )
-
-
-def _check_name(name: str) -> None:
-    if name in ("", ".", "..") or any(one in "/\\" or not one.isprintable() for one in name):
-        raise UserError(f"--name is a folder's name, without a path: got {name!r:.60}")
 
 
 def _check_picture(path: Path) -> None:

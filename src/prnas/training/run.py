@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,6 +20,7 @@ from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
 from prnas.training.checkpoint import Checkpoint, Checkpoints
 from prnas.training.environment import environment
+from prnas.training.run_rules import check_name
 from prnas.yaml_files import dump_yaml, parse_yaml
 
 CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
@@ -211,11 +211,8 @@ def read_config(path: Path, overrides: Sequence[str] = ()) -> SearchConfig:
 
 
 def _new_folder(runs: Path, name: str | None, recipe: str, seed: int) -> Path:
-    if name is not None and not re.fullmatch(r"\w[\w .+-]{0,100}", name):
-        raise UserError(
-            "a run's name begins with a letter or digit, and goes on with those, blanks and _.+-; "
-            f"got {name!r:.60}"
-        )
+    if name is not None:
+        check_name(name)
     stem = name or f"{recipe}-{time.strftime('%Y%m%d-%H%M%S')}-seed{seed}"
     runs.mkdir(parents=True, exist_ok=True)
     for number in range(1, 10_000):

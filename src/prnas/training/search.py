@@ -23,8 +23,7 @@ from prnas.training.engine import Engine, Interrupted
 from prnas.training.memory import MemoryProbe, probe_for
 from prnas.training.processes import Processes
 from prnas.training.run import RECORDS, RunFolder, read_config
-
-CHANGEABLE = ("compute.", "checkpoints.")  # by a resumed search
+from prnas.training.run_rules import fixed
 
 
 class Stopped(Exception):  # noqa: N818 - no error
@@ -92,7 +91,7 @@ def resume(
 
     `overrides` may change how it is computed (`compute`, `checkpoints`), not what is searched.
     """
-    if wrong := [one for one in overrides if not one.startswith(CHANGEABLE)]:
+    if wrong := fixed(overrides):
         raise UserError(
             f"a resumed search keeps its config: {wrong[0]!r:.60} cannot change; "
             "what starts with compute. or checkpoints. can"

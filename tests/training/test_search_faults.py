@@ -1,0 +1,132 @@
+"""Memory runs out, numbers are not finite, something is missing."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import prnas
+from prnas.errors import UserError
+from prnas.space.genotype import Genotype
+from prnas.training import engine, steps
+from prnas.training.search import resume, start
+from tests.training.settings import small_config
+from tests.training.watching import Watch, assert_same_run
+
+
+def test_validation_goes_on_in_smaller_batches_when_memory_runs_out(
+    images: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = prnas.search(small_config(images))
+    real = engine.Engine.evaluate
+
+    def limited(self: engine.Engine, places: torch.Tensor) -> tuple[float, float]:
+        if len(places) > 10:
+            raise MemoryError
+        return real(self, places)
+
+    monkeypatch.setattr(engine.Engine, "evaluate", limited)
+    found = prnas.search(small_config(images))
+    for one, other in zip(found.epochs, expected.epochs, strict=True):
+        assert one.validation is not None
+        assert other.validation is not None
+        assert one.validation.accuracy == other.validation.accuracy
+        assert one.validation.loss == pytest.approx(other.validation.loss)
+
+
+def test_out_of_memory_lowers_the_batch_and_takes_the_same_images(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[tuple[str, int, int]] = []
+    real = steps.Steps.forward_backward
+
+    def limited(self: steps.Steps, part: steps.Part) -> tuple[float, float]:
+        position = self.streams[part].state()["position"]
+        done = real(self, part)
+        taken.append((part, position, self.batch.batch))
+        if self.batch.batch > 9 and part == "weights":
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return done
+
+    monkeypatch.setattr(steps.Steps, "forward_backward", limited)
+    watch = Watch()
+    config = small_config(images, batch={"min": 8, "multiple": 1, "max": 16, "every": 2})
+    result = start(config, runs=tmp_path, callbacks=[watch])
+    failed = [place for place, one in enumerate(taken) if one[0] == "weights" and one[2] > 9]
+    assert failed
+    for place in failed:
+        assert taken[place + 1][:2] == taken[place][:2]  # the very same images, fewer of them
+        assert taken[place + 1][2] < taken[place][2]
+    reasons = [one.reason for one in watch.batches]
+    assert reasons.count("out-of-memory") == len(failed)
+    assert result.genotype
+
+
+def test_out_of_memory_at_the_smallest_batch_is_an_error_that_keeps_the_checkpoint(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: Path
+) -> None:
+    real = steps.Steps.forward_backward
+
+    def failing(self: steps.Steps, part: steps.Part) -> tuple[float, float]:
+        if self.state.position.cycle == 1:
+            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+        return real(self, part)
+
+    monkeypatch.setattr(steps.Steps, "forward_backward", failing)
+    expected = r"batch of 8 \(the smallest is 8\), cycle 2, epoch 1, step 1\. The last checkpoint"
+    with pytest.raises(UserError, match=expected):
+        start(small_config(images), runs=tmp_path, name="a")
+    monkeypatch.undo()
+    resume(tmp_path / "a")
+    assert_same_run(tmp_path / "a", reference)
+
+
+@pytest.mark.parametrize("where", ["weight", "architecture"])
+def test_numbers_that_are_not_finite_stop_the_search_where_they_arise(
+    images: Path, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch, reference: Path
+) -> None:
+    running: list[engine.Engine] = []
+    real = engine.Engine.run
+
+    def run(self: engine.Engine) -> Genotype:
+        running.append(self)
+        return real(self)
+
+    def spoil() -> None:
+        state = running[0].state
+        chosen = state.weight_parameters if where == "weight" else state.architecture_parameters
+        with torch.no_grad():
+            chosen[0].view(-1)[0] = float("nan")
+
+    monkeypatch.setattr(engine.Engine, "run", run)
+    with pytest.raises(UserError, match=r"not a finite number \(cycle 1, epoch 2, step 3\)"):
+        start(small_config(images), runs=tmp_path, name="a", callbacks=[Watch(6, spoil)])
+    monkeypatch.undo()
+    resume(tmp_path / "a")
+    assert_same_run(tmp_path / "a", reference)
+
+
+def test_an_impossible_accelerator_is_a_users_mistake(images: Path, tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(UserError, match="accelerator 'cuda'"):
+        start(small_config(images, compute={"accelerator": "cuda"}), runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_missing_data_leaves_nothing_behind(tmp_path: Path) -> None:
+    config = small_config(tmp_path / "nowhere.npz")
+    with pytest.raises(UserError, match="nowhere"):
+        start(config, runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_more_images_than_there_are(images: Path) -> None:
+    config = small_config(images, data={"images": 1000})
+    with pytest.raises(UserError, match="1000 training images"):
+        prnas.search(config)
+
+
+def test_a_batch_of_more_images_than_there_are(images: Path) -> None:
+    with pytest.raises(UserError, match=r"batch\.min \(60"):
+        prnas.search(small_config(images, batch={"min": 60, "multiple": 1, "max": 60}))

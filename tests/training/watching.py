@@ -1,0 +1,112 @@
+"""What the tests of the search share: a callback that watches, and comparing runs."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from prnas.reporting.records import (
+    BatchRecord,
+    CycleRecord,
+    EpochRecord,
+    read_records,
+    without_varying,
+)
+from prnas.space.cell_pools import Pools
+from prnas.training.callbacks import Callback, SearchResult, Start, Step
+from prnas.training.checkpoint import Checkpoints
+from prnas.training.search import Stopped, start
+from tests.training.settings import small_config
+
+
+class Watch(Callback):
+    """Remembers what it was told; may act at a given step."""
+
+    def __init__(self, at: int | None = None, act: Any = None) -> None:
+        self.steps: list[Step] = []
+        self.batches: list[BatchRecord] = []
+        self.events: list[str] = []
+        self.messages: list[str] = []
+        self.at, self.act = at, act
+
+    def on_start(self, start: Start) -> None:
+        self.events.append("start")
+        self.start = start
+
+    def on_step(self, step: Step) -> None:
+        self.steps.append(step)
+        if self.at == len(self.steps):
+            self.act()
+
+    def on_batch(self, record: BatchRecord) -> None:
+        self.batches.append(record)
+
+    def on_epoch(self, record: EpochRecord) -> None:
+        self.events.append("epoch")
+
+    def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
+        self.events.append("cycle")
+
+    def on_message(self, text: str) -> None:
+        self.messages.append(text)
+
+    def on_end(self, result: SearchResult) -> None:
+        self.events.append("end")
+
+    def close(self) -> None:
+        self.events.append("close")
+
+
+def folder_of(one: SearchResult | Stopped) -> Path:
+    assert one.folder is not None
+    return one.folder
+
+
+def last_state(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    checkpoint, problems = Checkpoints(folder / "checkpoints", 2).newest()
+    assert checkpoint is not None
+    assert not problems
+    state = dict(checkpoint.state)
+    for timed in ("elapsed", "work_done", "so_far", "records"):
+        state.pop(timed)
+    return state, checkpoint.tensors
+
+
+def assert_same_run(one: Path, other: Path) -> None:
+    """Bit for bit, but for times."""
+    ours, theirs = (list(read_records(folder / "records.jsonl")) for folder in (one, other))
+    assert [without_varying(record) for record in ours] == [
+        without_varying(record) for record in theirs
+    ]
+    assert (one / "genotype.json").read_bytes() == (other / "genotype.json").read_bytes()
+    (state, tensors), (other_state, other_tensors) = last_state(one), last_state(other)
+    assert state == other_state
+    assert tensors.keys() == other_tensors.keys()
+    for name, tensor in tensors.items():
+        assert torch.equal(tensor, other_tensors[name]), name
+
+
+def stopped(images: Path, runs: Path, at: int = 9) -> Path:
+    stop = Watch(at, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Stopped) as caught:
+        start(small_config(images), runs=runs, callbacks=[stop])
+    return folder_of(caught.value)
+
+
+class Shaky:
+    """A memory probe that says something else every time."""
+
+    total = 1.0
+
+    def __init__(self, *shares: float) -> None:
+        self.shares = list(shares)
+
+    def peak(self) -> float:
+        self.shares.append(self.shares.pop(0))
+        return self.shares[0]
+
+    def reset(self) -> None:
+        pass
