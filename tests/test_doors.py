@@ -20,8 +20,9 @@ ALLOWED = {
     "overrides": {"space", "yaml_files"},
     "config": {"space", "overrides"},
     "recipes": {"space", "config", "yaml_files"},
+    "models": {"space", "nets", "models", "atomic", "errors"},
     "training": {
-        *("space", "nets", "reporting", "config", "recipes", "training"),
+        *("space", "nets", "models", "reporting", "config", "recipes", "training"),
         *("atomic", "errors", "yaml_files"),
     },
 }

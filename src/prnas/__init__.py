@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from prnas.config import SearchConfig
+    from prnas.models.model import Model, load
     from prnas.nets.network import build
     from prnas.space import zoo
     from prnas.space.genotype import Cell, Edge, Genotype
@@ -19,6 +20,7 @@ __all__ = [
     "Conv",
     "Edge",
     "Genotype",
+    "Model",
     "Pool",
     "SearchConfig",
     "SearchResult",
@@ -26,6 +28,7 @@ __all__ = [
     "Zero",
     "__version__",
     "build",
+    "load",
     "search",
     "zoo",
 ]
@@ -34,6 +37,8 @@ __all__ = [
 _HOMES = {
     "SearchConfig": "prnas.config",
     "build": "prnas.nets.network",
+    "Model": "prnas.models.model",
+    "load": "prnas.models.model",
     "Cell": "prnas.space.genotype",
     "Edge": "prnas.space.genotype",
     "Genotype": "prnas.space.genotype",

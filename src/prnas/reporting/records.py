@@ -94,8 +94,50 @@ class GenotypeRecord(_Record):
     genotype: dict[str, Any]
 
 
+class TrainingParts(_Record):
+    """Seconds of a training epoch by what they were spent on."""
+
+    data: float
+    training: float
+    testing: float
+    saving: float  # checkpoints and records
+    other: float
+
+
+class TrainingRecord(_Record):
+    """One epoch of the training of a final network; epochs count from 0."""
+
+    type: Literal["training"] = "training"
+    epoch: int
+    steps: int
+    lr: float  # at the epoch's end
+    drop_path: float
+    batch: int  # at the epoch's end
+    training: Score  # of the main classifier, on varied images, dropped paths included
+    test: Score | None  # of the weights that would be handed over, after the epoch
+    seconds: float
+    images_per_second: float
+    memory: float  # peak, in bytes
+    parts: TrainingParts
+
+
+class TrainedRecord(_Record):
+    """The end of a training. `confusion[i][j]` counts test images of class i taken for class j."""
+
+    type: Literal["trained"] = "trained"
+    test_error: float  # the mean of the last epochs'
+    averaged_epochs: int  # how many those are
+    test: Score  # of the model that was saved
+    parameters: int  # without the auxiliary head
+    macs: int  # multiply-accumulates for one image
+    class_names: list[str]
+    confusion: list[list[int]]
+    seconds: float  # of the whole training
+
+
 Record = Annotated[
-    EpochRecord | BatchRecord | CycleRecord | GenotypeRecord, Field(discriminator="type")
+    EpochRecord | BatchRecord | CycleRecord | GenotypeRecord | TrainingRecord | TrainedRecord,
+    Field(discriminator="type"),
 ]
 _ADAPTER: TypeAdapter[Record] = TypeAdapter(Record)
 

@@ -1,0 +1,1 @@
+"""Trained networks: what they are, and the files that hold them."""

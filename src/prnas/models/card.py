@@ -1,0 +1,100 @@
+"""A trained model's card: all that is to be known of it but its weights."""
+
+import json
+import re
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    TypeAdapter,
+    model_validator,
+)
+
+from prnas.space.genotype import Genotype
+from prnas.space.problems import FormatError
+from prnas.space.reading import check_header, parse_json, validated
+from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
+from prnas.space.size import Output, Stem
+
+FORMAT = "prnas-model"
+VERSION = 1
+MOST_CLASSES = 100_000
+
+
+def _genotype(data: Any) -> Genotype:
+    return data if isinstance(data, Genotype) else Genotype.from_json(data)
+
+
+def _genotype_data(genotype: Genotype) -> dict[str, Any]:
+    return genotype.to_json()
+
+
+GenotypeField = Annotated[
+    Genotype, BeforeValidator(_genotype), PlainSerializer(_genotype_data, dict[str, Any])
+]
+Side = Annotated[int, Field(ge=1, le=100_000)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Name = Annotated[str, Field(max_length=10_000)]
+
+
+class ModelCard(BaseModel):
+    """How to build the network, and how to feed it.
+
+    `mean` and `std` normalise each channel of pixels from 0 to 1. `config` is the config of the
+    training, and `results` what it ended with: for people, nothing is decided by them.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
+    )
+
+    genotype: GenotypeField
+    channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)]
+    cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)]
+    stem: Stem = "cifar"
+    output: Output = "concat"
+    input_shape: Annotated[tuple[Side, Side, Side], Field(strict=False)]  # channels, height, width
+    class_names: Annotated[tuple[Name, ...], Field(strict=False, min_length=1)]
+    mean: Annotated[tuple[Number, ...], Field(strict=False)]
+    std: Annotated[tuple[Positive, ...], Field(strict=False)]
+    config: dict[str, Any] = {}
+    results: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _fits(self) -> "ModelCard":
+        channels = self.input_shape[0]
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if len(values) != channels:
+                raise ValueError(f"{name} must have {channels} values, one a channel")
+        if len(self.class_names) > MOST_CLASSES:
+            raise ValueError(f"at most {MOST_CLASSES} classes")
+        if self.stem == "imagenet" and self.channels % 2:
+            raise ValueError("the ImageNet stem needs an even number of channels")
+        return self
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.class_names)
+
+    def dumps(self, weights_sha256: str) -> str:
+        """The card as JSON, tied to the file of its weights by their checksum."""
+        head = {"format": FORMAT, "version": VERSION, "weights_sha256": weights_sha256}
+        text = json.dumps({**head, **self.model_dump(mode="json")}, indent=1, ensure_ascii=False)
+        return text + "\n"
+
+    @classmethod
+    def loads(cls, text: str) -> tuple["ModelCard", str]:
+        """A card and the checksum of its weights; a `FormatError` names every problem."""
+        fields = check_header(parse_json(text), FORMAT, VERSION)
+        checksum = fields.pop("weights_sha256", None)
+        if not isinstance(checksum, str) or not re.fullmatch("[0-9a-f]{64}", checksum):
+            raise FormatError(["weights_sha256: must be a SHA-256 checksum in hexadecimal digits"])
+        return validated(_ADAPTER, fields, "model card"), checksum
+
+
+_ADAPTER = TypeAdapter(ModelCard)

@@ -1,0 +1,130 @@
+"""A trained model in memory and on disk: safetensors and JSON, nothing that runs code."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from prnas.atomic import write_atomically
+from prnas.errors import UserError
+from prnas.models.card import ModelCard
+from prnas.nets.network import Network, build
+from prnas.space.problems import FormatError
+
+WEIGHTS, CARD = "model.safetensors", "model.json"
+FOLDER = "model"  # in a run's folder
+MOST_CARD_BYTES = 16_000_000
+
+
+class Model(nn.Module):
+    """A network with what it needs to be used: normalisation and names of the classes.
+
+    `model(images)` takes pixels from 0 to 1, n x C x H x W, and gives logits; `model.network` takes
+    normalised images.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, network: Network, card: ModelCard) -> None:
+        super().__init__()
+        self.network, self.card = network, card
+        self.register_buffer("mean", torch.tensor(card.mean)[:, None, None], persistent=False)
+        self.register_buffer("std", torch.tensor(card.std)[:, None, None], persistent=False)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        return self.card.class_names
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.network((images - self.mean) / self.std)
+
+
+def network_of(card: ModelCard) -> Network:
+    """The card's network, its weights still to be filled in; without an auxiliary head."""
+    return build(
+        card.genotype,
+        card.channels,
+        card.cells,
+        card.num_classes,
+        stem=card.stem,
+        output=card.output,
+        input_channels=card.input_shape[0],
+    )
+
+
+def save_model(folder: Path, network: nn.Module, card: ModelCard) -> None:
+    """Write `model.safetensors` and `model.json` into a folder, which is made if need be.
+
+    The auxiliary head, which only training needs, is left out. An `OSError` tells what failed.
+    """
+    tensors = {
+        name: tensor.detach().cpu().contiguous()
+        for name, tensor in network.state_dict().items()
+        if not name.startswith("auxiliary.")
+    }
+    data = save_tensors(tensors, {"format": "pt"})
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(folder / WEIGHTS, data)
+    write_atomically(folder / CARD, card.dumps(hashlib.sha256(data).hexdigest()).encode())
+
+
+def model_folder(path: Path) -> Path:
+    """The folder of a model: `path` itself, the one in a run's folder, or that of one of its files.
+
+    A `UserError` says what was looked for.
+    """
+    try:
+        if path.is_file() and path.name in (WEIGHTS, CARD):
+            return path.parent
+        for folder in (path, path / FOLDER):
+            if (folder / CARD).is_file() and (folder / WEIGHTS).is_file():
+                return folder
+    except (OSError, ValueError):  # a name that no file can have
+        pass
+    raise UserError(
+        f"{path!s:.200} is no trained model: neither a folder with {CARD} and {WEIGHTS}, nor "
+        f"the folder of a finished training, which has them in {FOLDER}{os.sep}"
+    )
+
+
+def load(path: Path | str) -> Model:
+    """A trained model, in evaluation mode: from its folder, one of its files, or a run's folder.
+
+    Nothing is unpickled; the weights are verified by their checksum. A `UserError` says what is
+    wrong.
+    """
+    folder = model_folder(Path(path))
+    try:
+        with (folder / CARD).open("rb") as file:
+            text = file.read(MOST_CARD_BYTES).decode()
+        data = (folder / WEIGHTS).read_bytes()
+    except UnicodeDecodeError:
+        raise UserError(f"{folder / CARD} is not a text file") from None
+    except OSError as error:
+        raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
+    try:
+        card, checksum = ModelCard.loads(text)
+    except FormatError as error:
+        raise UserError(f"{folder / CARD}: {error}") from None
+    if hashlib.sha256(data).hexdigest() != checksum:
+        raise UserError(
+            f"{folder / WEIGHTS} is damaged, or of another model: {CARD} has another checksum"
+        )
+    try:
+        tensors = load_tensors(data)
+    except (SafetensorError, ValueError) as error:
+        raise UserError(f"{folder / WEIGHTS} cannot be read: {error!s:.200}") from None
+    network = network_of(card)
+    known = network.state_dict()
+    if {name: one.shape for name, one in tensors.items()} != {
+        name: one.shape for name, one in known.items()
+    }:
+        raise UserError(f"{folder / WEIGHTS} does not hold the weights of the network in {CARD}")
+    network.load_state_dict(tensors)
+    return Model(network, card).eval()
