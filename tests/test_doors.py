@@ -19,11 +19,12 @@ ALLOWED = {
     "yaml_files": {"space"},
     "overrides": {"space", "yaml_files"},
     "config": {"space", "overrides"},
-    "recipes": {"space", "config", "yaml_files"},
+    "retrain_config": {"space", "config"},
+    "recipes": {"space", "config", "retrain_config", "yaml_files"},
     "models": {"space", "nets", "models", "atomic", "errors"},
     "training": {
         *("space", "nets", "models", "reporting", "config", "recipes", "training"),
-        *("atomic", "errors", "yaml_files"),
+        *("atomic", "errors", "retrain_config", "yaml_files"),
     },
 }
 

@@ -1,7 +1,8 @@
-"""What a search is told: typed, checked, and enough to repeat the run from it alone."""
+"""What a run is told: typed, checked, and enough to repeat it from that alone."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic import PlainSerializer as Serializer
@@ -24,12 +25,14 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 Momentum = Annotated[float, Field(ge=0, lt=1)]
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
+    """A part of a config."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class DataConfig(_Section):
-    """The images, and how they are varied during the search."""
+class ImagesConfig(Section):
+    """The images, and how they are varied during training."""
 
     name: Annotated[str, Field(min_length=1, max_length=4096)] = "cifar10"
     root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None  # of downloaded files
@@ -39,13 +42,18 @@ class DataConfig(_Section):
     broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
     storage: Literal["auto", "memory", "stream"] = "auto"
     workers: Annotated[int, Field(ge=0, le=256)] = 2  # processes that read a streamed set
-    architecture_share: Share = 0.5  # of the training images; the rest trains network weights
     flip: bool = True
     crop_padding: Annotated[int, Field(ge=0, le=1_000)] = 4
     cutout: Annotated[int, Field(ge=0, le=10_000)] = 0
 
 
-class NetworkConfig(_Section):
+class DataConfig(ImagesConfig):
+    """The images of a search, of which one part trains architecture weights."""
+
+    architecture_share: Share = 0.5  # of the training images; the rest trains network weights
+
+
+class NetworkConfig(Section):
     """The supernet; a cycle of the schedule may set its own cells and channels."""
 
     cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] = 8
@@ -54,7 +62,7 @@ class NetworkConfig(_Section):
     output: Literal["concat", "mean"] = "concat"
 
 
-class WeightsConfig(_Section):
+class WeightsConfig(Section):
     """How network weights are trained: SGD, cosine from `lr` to `lr_min` in every cycle."""
 
     lr: Rate = 0.025
@@ -70,7 +78,7 @@ class WeightsConfig(_Section):
         return self
 
 
-class ArchitectureConfig(_Section):
+class ArchitectureConfig(Section):
     """How architecture weights are trained (Adam), and how they mix the candidates."""
 
     relaxation: Literal["softmax"] = "softmax"
@@ -80,7 +88,7 @@ class ArchitectureConfig(_Section):
     gradient_norm: Rate = 5.0
 
 
-class BatchConfig(_Section):
+class BatchConfig(Section):
     """The batch size: `min` + n x `multiple`, at most `max`, as memory allows."""
 
     min: Annotated[int, Field(ge=1, le=1_000_000)] = 24
@@ -96,29 +104,29 @@ class BatchConfig(_Section):
         return self
 
 
-class DerivationConfig(_Section):
+class DerivationConfig(Section):
     """How the genotype is read off: bounds on the skips of each cell, if any."""
 
     max_skips_normal: Annotated[int, Field(ge=0)] | None = None
     max_skips_reduction: Annotated[int, Field(ge=0)] | None = None
 
 
-class ValidationConfig(_Section):
+class ValidationConfig(Section):
     """When the supernet is validated on the architecture half, and in what batches."""
 
     epochs: Literal["all", "last-five"] = "all"  # of each cycle
     batch: Annotated[int, Field(ge=1, le=1_000_000)] = 128
 
 
-class CheckpointConfig(_Section):
+class CheckpointConfig(Section):
     """When the whole state is saved, besides the end of every epoch."""
 
     every_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0
     keep: Annotated[int, Field(ge=1, le=1_000)] = 2
 
 
-class ComputeConfig(_Section):
-    """What the search runs on. Names of accelerators and precisions are Lightning Fabric's."""
+class ComputeConfig(Section):
+    """What a run is computed on. Names of accelerators and precisions are Lightning Fabric's."""
 
     accelerator: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     devices: Annotated[int, Field(ge=1, le=1024)] = 1
@@ -129,22 +137,63 @@ class ComputeConfig(_Section):
     memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB; None: what there is
 
 
+class RunConfig(Section):
+    """What every kind of run is told."""
+
+    description: Annotated[str, Field(max_length=10_000)] = ""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    checkpoints: CheckpointConfig = CheckpointConfig()
+    compute: ComputeConfig = ComputeConfig()
+
+    _last: ClassVar[tuple[str, ...]] = ("checkpoints", "compute")  # in a file: what matters least
+
+    @property
+    def batch_rule(self) -> BatchConfig:
+        raise NotImplementedError
+
+    @property
+    def images(self) -> ImagesConfig:
+        raise NotImplementedError
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, every default written out, that `from_data` reads back."""
+        data = self.model_dump(mode="json")
+        last = {name: data.pop(name) for name in self._last}
+        return {"task": data.pop("task"), **data, **last}
+
+    @classmethod
+    def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> Self:
+        """The config in parsed YAML, then `overrides` like `schedule.cycles.0.epochs=5`.
+
+        A `FormatError` names every problem with its place.
+        """
+        config = validated(_adapter(cls), {} if data is None else data, "config")
+        if not overrides:
+            return config
+        changed = apply_overrides(config.to_data(), overrides, cls._write_out_names)
+        return validated(_adapter(cls), changed, "config")
+
+    @classmethod
+    def _write_out_names(cls, data: dict[str, Any]) -> None:
+        """Replace names by what they stand for."""
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
 def _setting_by_name(data: Any) -> Any:
     return setting_to_data(named_setting(data)) if isinstance(data, str) else data
-
-
-def _write_out_names(data: dict[str, Any]) -> None:
-    data["space"] = _setting_by_name(data["space"])
 
 
 SettingField = Annotated[Setting, BeforeValidator(_setting_by_name), Serializer(setting_to_data)]
 
 
-class SearchConfig(_Section):
+class SearchConfig(RunConfig):
     """A whole search. The defaults are the paper's, in its DARTS-like setting."""
 
-    description: Annotated[str, Field(max_length=10_000)] = ""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    task: Literal["search"] = "search"
     space: SettingField = SETTINGS["darts-like"]
     schedule: Schedule = Field(default_factory=paper_schedule)
     network: NetworkConfig = NetworkConfig()
@@ -154,8 +203,6 @@ class SearchConfig(_Section):
     batch: BatchConfig = BatchConfig()
     derivation: DerivationConfig = DerivationConfig()
     validation: ValidationConfig = ValidationConfig()
-    checkpoints: CheckpointConfig = CheckpointConfig()
-    compute: ComputeConfig = ComputeConfig()
 
     @model_validator(mode="after")
     def _pools_reach_their_sizes(self) -> "SearchConfig":
@@ -163,21 +210,14 @@ class SearchConfig(_Section):
             raise ValueError("schedule." + "; schedule.".join(problems))
         return self
 
-    def to_data(self) -> dict[str, Any]:
-        """Plain data, every default written out, that `from_data` reads back."""
-        return self.model_dump(mode="json")
+    @property
+    def batch_rule(self) -> BatchConfig:
+        return self.batch
+
+    @property
+    def images(self) -> ImagesConfig:
+        return self.data
 
     @classmethod
-    def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> "SearchConfig":
-        """The config in parsed YAML, then `overrides` like `schedule.cycles.0.epochs=5`.
-
-        A `FormatError` names every problem with its place.
-        """
-        config = validated(_ADAPTER, {} if data is None else data, "config")
-        if not overrides:
-            return config
-        changed = apply_overrides(config.to_data(), overrides, _write_out_names)
-        return validated(_ADAPTER, changed, "config")
-
-
-_ADAPTER = TypeAdapter(SearchConfig)
+    def _write_out_names(cls, data: dict[str, Any]) -> None:
+        data["space"] = _setting_by_name(data["space"])

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 import prnas
 from prnas.errors import UserError
-from prnas.space.genotype import Genotype
 from prnas.training import engine, steps
+from prnas.training.data import Images
 from prnas.training.search import resume, start
 from tests.training.settings import small_config
 from tests.training.watching import Watch, assert_same_run
@@ -18,14 +19,16 @@ def test_validation_goes_on_in_smaller_batches_when_memory_runs_out(
     images: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = prnas.search(small_config(images))
-    real = engine.Engine.evaluate
+    real = engine.Engine._answers  # pyright: ignore[reportPrivateUsage]
 
-    def limited(self: engine.Engine, places: torch.Tensor) -> tuple[float, float]:
+    def limited(
+        self: engine.Engine, module: nn.Module, images: Images, places: torch.Tensor
+    ) -> tuple[float, torch.Tensor]:
         if len(places) > 10:
             raise MemoryError
-        return real(self, places)
+        return real(self, module, images, places)
 
-    monkeypatch.setattr(engine.Engine, "evaluate", limited)
+    monkeypatch.setattr(engine.Engine, "_answers", limited)
     found = prnas.search(small_config(images))
     for one, other in zip(found.epochs, expected.epochs, strict=True):
         assert one.validation is not None
@@ -40,7 +43,7 @@ def test_out_of_memory_lowers_the_batch_and_takes_the_same_images(
     taken: list[tuple[str, int, int]] = []
     real = steps.Steps.forward_backward
 
-    def limited(self: steps.Steps, part: steps.Part) -> tuple[float, float]:
+    def limited(self: steps.Steps, part: str) -> tuple[float, float]:
         position = self.streams[part].state()["position"]
         done = real(self, part)
         taken.append((part, position, self.batch.batch))
@@ -67,7 +70,7 @@ def test_out_of_memory_at_the_smallest_batch_is_an_error_that_keeps_the_checkpoi
 ) -> None:
     real = steps.Steps.forward_backward
 
-    def failing(self: steps.Steps, part: steps.Part) -> tuple[float, float]:
+    def failing(self: steps.Steps, part: str) -> tuple[float, float]:
         if self.state.position.cycle == 1:
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
         return real(self, part)
@@ -88,9 +91,9 @@ def test_numbers_that_are_not_finite_stop_the_search_where_they_arise(
     running: list[engine.Engine] = []
     real = engine.Engine.run
 
-    def run(self: engine.Engine) -> Genotype:
+    def run(self: engine.Engine) -> None:
         running.append(self)
-        return real(self)
+        real(self)
 
     def spoil() -> None:
         state = running[0].state

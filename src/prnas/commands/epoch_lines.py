@@ -1,23 +1,9 @@
-"""An epoch in a line: columns for a terminal, as many as fit, and a sentence for a log."""
+"""An epoch of a search in a line: columns for a terminal, and a sentence for a log."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
+from prnas.commands import columns
 from prnas.commands.amounts import duration, memory, percent, rate, speed
+from prnas.commands.columns import Column, headings, row
 from prnas.reporting.records import EpochRecord, Score
-
-GAP = 2
-Cell = Callable[[EpochRecord, int], str]  # of an epoch and the number of epochs in its cycle
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """`rank` says which columns go first when a terminal is narrow: the highest."""
-
-    heading: str
-    width: int
-    rank: int
-    cell: Cell
 
 
 def _architecture(record: EpochRecord, _: int) -> str:
@@ -30,8 +16,10 @@ def _validation(record: EpochRecord, _: int) -> str:
     return percent(record.validation.accuracy if record.validation else None)
 
 
+__all__ = ["fitting", "headings", "row", "sentence"]
+
 # Together they take 80 columns, the width that every terminal has.
-COLUMNS = (
+COLUMNS: tuple[Column[EpochRecord], ...] = (
     Column("epoch", 5, 0, lambda one, epochs: f"{one.epoch + 1}/{epochs}"),
     Column("loss", 6, 2, lambda one, _: f"{one.weights.loss:.4f}"),
     Column("weights", 7, 1, lambda one, _: percent(one.weights.accuracy)),
@@ -45,24 +33,8 @@ COLUMNS = (
 )
 
 
-def fitting(width: int) -> list[Column]:
-    """The columns that a terminal of that width has room for."""
-    left = list(COLUMNS)
-    while len(left) > 1 and sum(one.width + GAP for one in left) - GAP > width:
-        left.remove(max(left, key=lambda one: one.rank))
-    return left
-
-
-def headings(columns: Sequence[Column]) -> str:
-    return _aligned([(one.heading, one.width) for one in columns])
-
-
-def row(columns: Sequence[Column], record: EpochRecord, epochs: int) -> str:
-    return _aligned([(one.cell(record, epochs), one.width) for one in columns])
-
-
-def _aligned(cells: Sequence[tuple[str, int]]) -> str:
-    return (" " * GAP).join(text.rjust(width) for text, width in cells)
+def fitting(width: int) -> list[Column[EpochRecord]]:
+    return columns.fitting(COLUMNS, width)
 
 
 def sentence(record: EpochRecord, cycles: int, epochs: int, left: float | None) -> str:

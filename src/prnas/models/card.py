@@ -6,15 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
     TypeAdapter,
     model_validator,
 )
 
-from prnas.space.genotype import Genotype
+from prnas.space.fields import GenotypeField
 from prnas.space.problems import FormatError
 from prnas.space.reading import check_header, parse_json, validated
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
@@ -25,17 +23,6 @@ VERSION = 1
 MOST_CLASSES = 100_000
 
 
-def _genotype(data: Any) -> Genotype:
-    return data if isinstance(data, Genotype) else Genotype.from_json(data)
-
-
-def _genotype_data(genotype: Genotype) -> dict[str, Any]:
-    return genotype.to_json()
-
-
-GenotypeField = Annotated[
-    Genotype, BeforeValidator(_genotype), PlainSerializer(_genotype_data, dict[str, Any])
-]
 Side = Annotated[int, Field(ge=1, le=100_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

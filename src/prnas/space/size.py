@@ -33,15 +33,19 @@ def network_size(
     stem: Stem = "cifar",
     output: Output = "concat",
     input_channels: int = 3,
-    image_size: int = 32,
+    image_size: int | Pixels = 32,
 ) -> NetworkSize:
-    """The size of the network, without its auxiliary head, and its cost for one image."""
+    """The size of the network, without its auxiliary head, and its cost for one image.
+
+    `image_size` is the side of a square, or height and width.
+    """
+    pixels = (image_size, image_size) if isinstance(image_size, int) else image_size
     stem_channels = 3 * channels if stem == "cifar" else channels
     width: dict[Role, int] = {
         role: len(genotype.cell(role).concat) if output == "concat" else 1 for role in ROLES
     }
     plans, c_out = plan_cells(cells, channels, stem_channels, width, stem == "imagenet")
-    total, pixels = _stem(stem, input_channels, stem_channels, (image_size, image_size))
+    total, pixels = _stem(stem, input_channels, stem_channels, pixels)
     for plan in plans:
         total += _cell(genotype.cell(plan.role), plan, pixels)
         pixels = _halved(pixels) if plan.reduces else pixels

@@ -1,10 +1,12 @@
-"""What a search tells while it runs. Callbacks watch; they change nothing."""
+"""What a run tells while it goes on. Callbacks watch; they change nothing."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from prnas.config import SearchConfig
-from prnas.reporting.records import BatchRecord, CycleRecord, EpochRecord
+from prnas.models.model import Model
+from prnas.reporting.records import BatchRecord, CycleRecord, EpochRecord, TrainingRecord
+from prnas.retrain_config import RetrainConfig
 from prnas.space.cell_pools import Pools
 from prnas.space.genotype import Genotype
 
@@ -69,26 +71,93 @@ class SearchResult:
         return found[-1] if found else None
 
 
-class Callback:
-    """Override what you need."""
+@dataclass(frozen=True, slots=True)
+class TrainingStart:
+    """A training begins, or goes on, at `epoch`. Sizes are without the auxiliary head."""
 
-    def on_start(self, start: Start) -> None: ...
+    config: RetrainConfig
+    folder: Path | None
+    device: str
+    world_size: int
+    num_parameters: int
+    macs: int
+    train_images: int
+    test_images: int
+    resumed: bool
+    epoch: int
 
-    def on_step(self, step: Step) -> None: ...
+
+@dataclass(frozen=True, slots=True)
+class TrainingStep:
+    """A step is done. Loss and accuracy are means over the epoch so far."""
+
+    epoch: int
+    step: int
+    images: int  # in this epoch so far
+    epoch_images: int
+    lr: float
+    batch: int
+    loss: float
+    accuracy: float
+    images_per_second: float
+    memory: float
+    seconds_left: float | None  # of the whole training; None: too early to tell
+
+
+@dataclass(frozen=True, slots=True)
+class RetrainResult:
+    """What a training ended with. `folder` is `None` for one that wrote nothing.
+
+    `test_error` is the mean over the last `averaged_epochs` epochs.
+    """
+
+    model: Model
+    folder: Path | None
+    seed: int
+    test_error: float
+    averaged_epochs: int
+    epochs: tuple[TrainingRecord, ...]
+    parameters: int
+    macs: int
+    seconds: float
+
+
+class Watcher:
+    """What a watcher of any run may be told."""
 
     def on_validating(self, progress: Validating) -> None: ...
 
     def on_batch(self, record: BatchRecord) -> None: ...
+
+    def on_message(self, text: str) -> None:
+        """Something that a person should know."""
+
+    def close(self) -> None:
+        """The run is over, however it ended."""
+
+
+class TrainingCallback(Watcher):
+    """Watches a training. Override what you need."""
+
+    def on_start(self, start: TrainingStart) -> None: ...
+
+    def on_step(self, step: TrainingStep) -> None: ...
+
+    def on_epoch(self, record: TrainingRecord) -> None: ...
+
+    def on_end(self, result: RetrainResult) -> None: ...
+
+
+class Callback(Watcher):
+    """Watches a search. Override what you need."""
+
+    def on_start(self, start: Start) -> None: ...
+
+    def on_step(self, step: Step) -> None: ...
 
     def on_epoch(self, record: EpochRecord) -> None: ...
 
     def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
         """`pools` are those after the change."""
 
-    def on_message(self, text: str) -> None:
-        """Something that a person should know."""
-
     def on_end(self, result: SearchResult) -> None: ...
-
-    def close(self) -> None:
-        """The search is over, however it ended."""

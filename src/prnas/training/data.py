@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from prnas.config import DataConfig
+from prnas.config import ImagesConfig
 from prnas.errors import UserError
 from prnas.training.sources.catalog import SPECS, CifarSpec, check_name, default_root
 from prnas.training.sources.cifar import read_cifar
@@ -78,7 +78,7 @@ def _on_stderr(message: str) -> None:
     print(message, file=sys.stderr)
 
 
-def load(config: DataConfig, device: torch.device, say: Say = _on_stderr) -> DataSet:
+def load(config: ImagesConfig, device: torch.device, say: Say = _on_stderr) -> DataSet:
     """The set that the config names; downloaded if need be.
 
     `say` receives what a person should know, such as images that were skipped. A `UserError`
@@ -104,7 +104,7 @@ def load(config: DataConfig, device: torch.device, say: Say = _on_stderr) -> Dat
     return DataSet(config.name, parts[0], parts[1], source.class_names)
 
 
-def _source(config: DataConfig, keep: Callable[[int], bool], say: Say) -> Source:
+def _source(config: ImagesConfig, keep: Callable[[int], bool], say: Say) -> Source:
     check_name(config.name)
     kind, _, place = config.name.partition(":")
     if config.name == "digits":
@@ -128,7 +128,7 @@ def _source(config: DataConfig, keep: Callable[[int], bool], say: Say) -> Source
     return read_folder(path, options)
 
 
-def _root(config: DataConfig) -> Path:
+def _root(config: ImagesConfig) -> Path:
     if config.root is None:
         return default_root()
     root = Path(config.root).expanduser()

@@ -1,15 +1,16 @@
-"""What a search settles before its first step."""
+"""What a run settles before its first step."""
 
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from prnas.config import SearchConfig
+from prnas.config import ImagesConfig, RunConfig, SearchConfig
 from prnas.errors import UserError
-from prnas.training.data import DataSet, halves
+from prnas.training.data import DataSet, Images, halves
 from prnas.training.randomness import torch_generator
 
 
@@ -18,31 +19,40 @@ def cosine(lr: float, lr_min: float, epoch: int, epochs: int) -> float:
     return lr_min + (lr - lr_min) * (1 + math.cos(math.pi * epoch / epochs)) / 2
 
 
+def some_places(config: ImagesConfig, data: DataSet, generator: torch.Generator) -> Tensor:
+    """As many of the training images as the config asks for, drawn at random."""
+    number = len(data.train)
+    if config.images is not None and config.images > number:
+        raise UserError(
+            f"data.images asks for {config.images} training images; {data.name} has {number}"
+        )
+    return torch.randperm(number, generator=generator)[: config.images].sort().values
+
+
 def split_places(config: SearchConfig, data: DataSet) -> tuple[Tensor, Tensor]:
     """The training images of the weights and of the architecture."""
-    number = len(data.train)
-    if config.data.images is not None and config.data.images > number:
-        raise UserError(
-            f"data.images asks for {config.data.images} training images; {data.name} has {number}"
-        )
     generator = torch_generator(config.seed, "halves")
-    used = torch.randperm(number, generator=generator)[: config.data.images].sort().values
+    used = some_places(config.data, data, generator)
     weights, architecture = halves(
         data.train.labels[used], config.data.architecture_share, generator
     )
     return used[weights], used[architecture]
 
 
-def digests(config: SearchConfig, data: DataSet) -> dict[str, str]:
-    """What must be the same in a search that goes on: not where it runs, but all that it is."""
+def digests(
+    config: RunConfig, parts: Sequence[Images], class_names: Sequence[str]
+) -> dict[str, str]:
+    """What must be the same in a run that goes on: not where it runs, but all that it is."""
     told = config.to_data()
     for section in ("compute", "checkpoints", "description"):
         del told[section]
     for how in ("root", "storage", "workers"):
         del told["data"][how]
-    images = [len(data.train), data.train.shape, data.class_names]
-    labels = data.train.labels.to(torch.int64).numpy().tobytes()
+    data = hashlib.sha256(json.dumps(list(class_names)).encode())
+    for images in parts:
+        data.update(json.dumps([len(images), images.shape]).encode())
+        data.update(images.labels.to(torch.int64).numpy().tobytes())
     return {
         "config": hashlib.sha256(json.dumps(told).encode()).hexdigest(),
-        "data": hashlib.sha256(json.dumps(images).encode() + labels).hexdigest(),
+        "data": data.hexdigest(),
     }

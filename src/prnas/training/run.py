@@ -4,16 +4,17 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
 from prnas.atomic import write_atomically
-from prnas.config import SearchConfig
+from prnas.config import RunConfig
 from prnas.errors import UserError
+from prnas.recipes import KINDS, task_of
 from prnas.reporting.records import Record, to_line
 from prnas.space.genotype import Genotype
 from prnas.space.problems import FormatError
@@ -23,6 +24,7 @@ from prnas.training.environment import environment
 from prnas.training.run_rules import check_name
 from prnas.yaml_files import dump_yaml, parse_yaml
 
+C = TypeVar("C", bound=RunConfig)
 CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
 ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lock"
 
@@ -30,7 +32,7 @@ ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lo
 class RunFolder:
     """The folder of one run, locked for this process as long as it is open."""
 
-    def __init__(self, path: Path, config: SearchConfig) -> None:
+    def __init__(self, path: Path, config: RunConfig) -> None:
         self.path, self.config = path, config
         self.checkpoints = Checkpoints(path / "checkpoints", config.checkpoints.keep)
         self._lock = FileLock(path / LOCK)
@@ -48,7 +50,7 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, runs: Path, name: str | None, recipe: str, config: SearchConfig, command: Sequence[str]
+        cls, runs: Path, name: str | None, recipe: str, config: RunConfig, command: Sequence[str]
     ) -> "RunFolder":
         """A new folder. An existing one is never touched: the new one gets another name."""
         try:
@@ -62,9 +64,8 @@ class RunFolder:
         return run
 
     @classmethod
-    def open(cls, path: Path, overrides: Sequence[str], command: Sequence[str]) -> "RunFolder":
-        """The folder of a run that is to go on; `overrides` may change how, but not what."""
-        config = read_config(path, overrides)
+    def open(cls, path: Path, config: RunConfig, command: Sequence[str]) -> "RunFolder":
+        """The folder of a run that is to go on, with its config as `read_config` gave it."""
         run = cls(path, config)
         try:
             run._add_session(command)
@@ -88,7 +89,10 @@ class RunFolder:
 
     def _has_results(self) -> bool:
         """Whether it ever got as far as an epoch's end, after which there is a checkpoint."""
-        return (self.path / GENOTYPE).exists() or '"type":"epoch"' in self._read(RECORDS)
+        text = self._read(RECORDS)
+        return (self.path / GENOTYPE).exists() or any(
+            f'"type":"{kind}"' in text for kind in ("epoch", "training")
+        )
 
     def _read(self, name: str) -> str:
         path = self.path / name
@@ -102,7 +106,8 @@ class RunFolder:
         except OSError as error:
             raise UserError(
                 f"cannot save a checkpoint in {self.checkpoints.folder}: {error.strerror}. "
-                f"The one before it is kept: `prnas search --resume {self.path}` goes on from it."
+                f"The one before it is kept: `prnas {_task(self.config)} --resume {self.path}` "
+                "goes on from it."
             ) from None
 
     def record(self, record: Record) -> None:
@@ -161,10 +166,14 @@ class RunFolder:
         return found
 
     def write_genotype(self, genotype: Genotype) -> None:
+        self.writing(GENOTYPE, lambda: self._write(GENOTYPE, genotype.dumps()))
+
+    def writing(self, name: str, act: Callable[[], None]) -> None:
+        """Write something of the run; what keeps it from being written is told."""
         try:
-            self._write(GENOTYPE, genotype.dumps())
+            act()
         except OSError as error:
-            raise UserError(f"cannot write {self.path / GENOTYPE}: {error.strerror}") from None
+            raise UserError(f"cannot write {self.path / name}: {error.strerror}") from None
 
     def _add_session(self, command: Sequence[str]) -> None:
         path = self.path / ENVIRONMENT
@@ -196,14 +205,22 @@ class RunFolder:
             self._lock.release()
 
 
-def read_config(path: Path, overrides: Sequence[str] = ()) -> SearchConfig:
-    """The config of a run's folder."""
+def _task(config: RunConfig) -> str:
+    return str(config.to_data()["task"])
+
+
+def read_config(path: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
+    """The config of a run's folder, which must be of that kind."""
     file = path / CONFIG
     for name in (CONFIG, RECORDS):
         if not (path / name).is_file():
             raise UserError(f"{path} is not a run's folder: it has no {name}")
     try:
-        return SearchConfig.from_data(parse_yaml(file.read_text(encoding="utf-8")), overrides)
+        data = parse_yaml(file.read_text(encoding="utf-8"))
+        task, wanted = task_of(data), str(kind().to_data()["task"])
+        if task in KINDS and task != wanted:
+            raise UserError(f"{path} is the run of a {task}: use `prnas {task} --resume {path}`")
+        return kind.from_data(data, overrides)
     except FormatError as error:
         raise UserError(f"{file}: {error}") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -1,0 +1,167 @@
+"""From a genotype to a trained model, once or with several seeds, and on from where it stopped."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from prnas import recipes
+from prnas.reporting.records import TrainingRecord, read_records
+from prnas.retrain_config import RetrainConfig
+from prnas.space import zoo
+from prnas.space.genotype import Genotype
+from prnas.training.callbacks import RetrainResult, TrainingCallback, TrainingStart
+from prnas.training.memory import MemoryProbe
+from prnas.training.processes import Processes
+from prnas.training.retrain_loop import Retraining
+from prnas.training.run import RECORDS, RunFolder, read_config
+from prnas.training.session import Stopped, check_overrides, run_session, with_threads
+
+__all__ = ["Stopped", "resume", "retrain", "start"]
+
+
+def retrain(
+    genotype: Genotype | str,
+    config: RetrainConfig | str = "retrain-quick",
+    *,
+    runs: Path | str | None = None,
+    name: str | None = None,
+    callbacks: Sequence[TrainingCallback] = (),
+) -> RetrainResult:
+    """Train the network of a genotype, or of a published cell, by a config or a recipe's name.
+
+    Without `runs`, nothing is written; with it, the run gets a folder of its own in there. Nothing
+    is printed: `callbacks` see what goes on.
+    """
+    recipe = config if isinstance(config, str) else "retrain"
+    found = recipes.get_retrain(config) if isinstance(config, str) else config
+    cells = zoo.get(genotype) if isinstance(genotype, str) else genotype
+    return start(
+        found.model_copy(update={"genotype": cells}),
+        runs=None if runs is None else Path(runs),
+        name=name,
+        recipe=recipe,
+        callbacks=callbacks,
+    )
+
+
+def start(
+    config: RetrainConfig,
+    *,
+    runs: Path | None = Path("runs"),
+    name: str | None = None,
+    recipe: str = "retrain",
+    callbacks: Sequence[TrainingCallback] = (),
+    command: Sequence[str] | None = None,
+    probe: MemoryProbe | None = None,
+    processes: Processes | None = None,
+) -> RetrainResult:
+    """A new training. What cannot work is found before anything is written.
+
+    `processes`: those of an earlier run in the same program, which cannot be launched twice.
+    """
+    processes = processes or Processes(config.compute)
+    config = with_threads(config, processes)
+
+    def open_folder() -> RunFolder | None:
+        if runs is None:
+            return None
+        return RunFolder.create(runs, name, recipe, config, command or sys.argv)
+
+    return _run(config, processes, callbacks, open_folder, probe)
+
+
+def resume(
+    folder: Path,
+    *,
+    overrides: Sequence[str] = (),
+    callbacks: Sequence[TrainingCallback] = (),
+    command: Sequence[str] | None = None,
+    probe: MemoryProbe | None = None,
+    processes: Processes | None = None,
+) -> RetrainResult:
+    """Go on with a training in its own folder, bit for bit as if it had never stopped.
+
+    `overrides` may change how it is computed (`compute`, `checkpoints`), not what is trained.
+    """
+    check_overrides(overrides)
+    config = read_config(folder, RetrainConfig, overrides)
+    processes = processes or Processes(config.compute)
+    config = with_threads(config, processes)
+    return _run(
+        config,
+        processes,
+        callbacks,
+        lambda: RunFolder.open(folder, config, command or sys.argv),
+        probe,
+        # Another limit is given because the old decisions were wrong.
+        replay=not any(one.startswith("compute.memory_limit") for one in overrides),
+    )
+
+
+def _run(
+    config: RetrainConfig,
+    processes: Processes,
+    callbacks: Sequence[TrainingCallback],
+    open_folder: Callable[[], RunFolder | None],
+    probe: MemoryProbe | None,
+    replay: bool = True,
+) -> RetrainResult:
+    kept = _Kept()
+
+    def result_of(loop: Retraining, folder: RunFolder | None) -> RetrainResult:
+        assert loop.trained is not None
+        return RetrainResult(
+            model=loop.model(),
+            folder=folder.path if folder else None,
+            seed=config.seed,
+            test_error=loop.trained.test_error,
+            averaged_epochs=loop.trained.averaged_epochs,
+            epochs=_records_of(folder) if folder else tuple(kept.epochs),
+            parameters=loop.trained.parameters,
+            macs=loop.trained.macs,
+            seconds=loop.state.elapsed,
+        )
+
+    return run_session(
+        config,
+        processes,
+        callbacks,
+        open_folder,
+        Retraining,
+        _start_of,
+        result_of,
+        probe=probe,
+        kept=[kept],
+        replay=replay,
+    )
+
+
+def _start_of(loop: Retraining, folder: Path | None, resumed: bool) -> TrainingStart:
+    return TrainingStart(
+        config=loop.config,
+        folder=folder,
+        device=str(loop.processes.device),
+        world_size=loop.processes.size,
+        num_parameters=loop.size.parameters,
+        macs=loop.size.macs,
+        train_images=loop.epoch_images,
+        test_images=len(loop.data.test),
+        resumed=resumed,
+        epoch=loop.state.position.epoch,
+    )
+
+
+class _Kept(TrainingCallback):
+    """Keeps the records of a training that writes none."""
+
+    def __init__(self) -> None:
+        self.epochs: list[TrainingRecord] = []
+
+    def on_epoch(self, record: TrainingRecord) -> None:
+        self.epochs.append(record)
+
+
+def _records_of(folder: RunFolder) -> tuple[TrainingRecord, ...]:
+    """Of the whole run, not only since it was resumed."""
+    records = read_records(folder.path / RECORDS)
+    return tuple(one for one in records if isinstance(one, TrainingRecord))

@@ -1,0 +1,65 @@
+"""One step of a final network's training."""
+
+from collections.abc import Callable, Mapping
+
+from torch.nn import functional as F
+
+from prnas.retrain_config import RetrainConfig
+from prnas.training.augment import Augmentation
+from prnas.training.memory import BatchSize
+from prnas.training.processes import Processes
+from prnas.training.retrain_state import RetrainState
+from prnas.training.step_taker import StepTaker
+from prnas.training.streams import Stream
+
+
+class RetrainSteps(StepTaker[RetrainState]):
+    """Takes the steps of a training."""
+
+    weights_part = "training"
+    dropout = "drop path"
+
+    def __init__(
+        self,
+        config: RetrainConfig,
+        processes: Processes,
+        state: RetrainState,
+        streams: Mapping[str, Stream],
+        augmentation: Augmentation,
+        batch: BatchSize,
+        lowered: Callable[[], None],
+    ) -> None:
+        super().__init__(processes, state, streams, augmentation, batch, lowered)
+        self.config = config
+        if config.compute.compile:
+            for cell in state.network.cells:  # the whole network takes minutes to compile
+                cell.compile(dynamic=True)
+
+    def forward_backward(self, part: str) -> tuple[float, float]:
+        """The loss that is told is the main classifier's; the auxiliary head's only trains."""
+        state, config = self.state, self.config
+        images, labels = self.next_images(part)
+        smoothing = config.training.label_smoothing
+        with state.timed(part):
+            with self.processes.autocast():
+                out = state.network(images, state.generators["drop path"])
+                logits, auxiliary = out if isinstance(out, tuple) else (out, None)
+                loss = F.cross_entropy(logits, labels, label_smoothing=smoothing)
+                total = loss
+                if auxiliary is not None:
+                    second = F.cross_entropy(auxiliary, labels, label_smoothing=smoothing)
+                    total = loss + config.network.auxiliary_weight * second
+            total.backward()
+            return self.loss_and_correct(loss, logits, labels)
+
+    def update(self, part: str, loss: float, correct: float) -> None:
+        state = self.state
+        with state.timed(part):
+            norm = self.config.training.gradient_norm
+            self.optimize(part, state.parameters, state.optimizer, norm)
+            self.count(part, loss, correct)
+
+    def advice(self, what: str) -> str:
+        if what == "out-of-memory":
+            return "in a new run, set batch.min, channels or cells lower."
+        return "In a new run, try a smaller training.lr or gradient_norm; and look at the data."
