@@ -7,10 +7,12 @@ if TYPE_CHECKING:
     from prnas.config import SearchConfig
     from prnas.models.model import Model, load
     from prnas.nets.network import build
+    from prnas.retrain_config import RetrainConfig
     from prnas.space import zoo
     from prnas.space.genotype import Cell, Edge, Genotype
     from prnas.space.operations import Conv, Pool, Skip, Zero
-    from prnas.training.callbacks import Callback, SearchResult
+    from prnas.training.callbacks import Callback, RetrainResult, SearchResult, TrainingCallback
+    from prnas.training.retrain import retrain
     from prnas.training.search import search
 
 __version__ = "0.1.0.dev0"
@@ -22,13 +24,17 @@ __all__ = [
     "Genotype",
     "Model",
     "Pool",
+    "RetrainConfig",
+    "RetrainResult",
     "SearchConfig",
     "SearchResult",
     "Skip",
+    "TrainingCallback",
     "Zero",
     "__version__",
     "build",
     "load",
+    "retrain",
     "search",
     "zoo",
 ]
@@ -36,6 +42,10 @@ __all__ = [
 # Names are looked up when they are first used: `import prnas` and `prnas --help` stay instant.
 _HOMES = {
     "SearchConfig": "prnas.config",
+    "RetrainConfig": "prnas.retrain_config",
+    "RetrainResult": "prnas.training.callbacks",
+    "TrainingCallback": "prnas.training.callbacks",
+    "retrain": "prnas.training.retrain",
     "build": "prnas.nets.network",
     "Model": "prnas.models.model",
     "load": "prnas.models.model",

@@ -192,6 +192,26 @@ Accelerator = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["32-true", "64-true", "bf16-mixed"]
 
 
+DataName = Annotated[str | None, Parameter(help="The data set, instead of the recipe's.")]
+DataRoot = Annotated[str | None, Parameter(help="The folder of downloaded data sets.")]
+Seed = Annotated[int | None, Parameter(converter=_whole, help="The seed of all randomness.")]
+Runs = Annotated[Path | None, Parameter(help="Where the run gets its folder. Default: runs.")]
+RunName = Annotated[
+    str | None, Parameter(help="The folder's name. Default: recipe, time and seed.")
+]
+Resume = Annotated[
+    Path | None, Parameter(help="Go on with the run in this folder, where it stopped.")
+]
+AcceleratorOption = Annotated[Accelerator | None, Parameter(help="What to compute on.")]
+Devices = Annotated[
+    int | None, Parameter(converter=_whole, help="How many devices, a process each.")
+]
+PrecisionOption = Annotated[Precision | None, Parameter(help="Of the numbers.")]
+Threads = Annotated[int | None, Parameter(converter=_whole, help="CPU threads of each process.")]
+MemoryLimit = Annotated[float | None, Parameter(help="GB that each process may use.")]
+Quiet = Annotated[bool, Parameter(negative="", help="Print only the end.")]
+
+
 @app.command
 def search(
     recipe: Annotated[
@@ -199,32 +219,18 @@ def search(
     ] = None,
     /,
     *,
-    data: Annotated[
-        str | None, Parameter(help="The data set to search on, instead of the recipe's.")
-    ] = None,
-    data_root: Annotated[str | None, Parameter(help="The folder of downloaded data sets.")] = None,
-    seed: Annotated[
-        int | None, Parameter(converter=_whole, help="The seed of all randomness.")
-    ] = None,
+    data: DataName = None,
+    data_root: DataRoot = None,
+    seed: Seed = None,
     overrides: Overrides = None,
-    runs: Annotated[
-        Path | None, Parameter(help="Where the run gets its folder. Default: runs.")
-    ] = None,
-    name: Annotated[
-        str | None, Parameter(help="The folder's name. Default: recipe, time and seed.")
-    ] = None,
-    resume: Annotated[
-        Path | None, Parameter(help="Go on with the run in this folder, where it stopped.")
-    ] = None,
-    accelerator: Annotated[Accelerator | None, Parameter(help="What to compute on.")] = None,
-    devices: Annotated[
-        int | None, Parameter(converter=_whole, help="How many devices, a process each.")
-    ] = None,
-    precision: Annotated[Precision | None, Parameter(help="Of the numbers.")] = None,
-    threads: Annotated[
-        int | None, Parameter(converter=_whole, help="CPU threads of each process.")
-    ] = None,
-    memory_limit: Annotated[float | None, Parameter(help="GB that each process may use.")] = None,
+    runs: Runs = None,
+    name: RunName = None,
+    resume: Resume = None,
+    accelerator: AcceleratorOption = None,
+    devices: Devices = None,
+    precision: PrecisionOption = None,
+    threads: Threads = None,
+    memory_limit: MemoryLimit = None,
     compile_: Annotated[
         bool,
         Parameter(name="--compile", negative="", help="Compile the stem with PyTorch."),
@@ -232,7 +238,7 @@ def search(
     recompute: Annotated[
         bool, Parameter(negative="", help="Save memory for a little time; the result is the same.")
     ] = False,
-    quiet: Annotated[bool, Parameter(negative="", help="Print only the end.")] = False,
+    quiet: Quiet = False,
     picture: Annotated[
         Path | None, Parameter(help="Draw the cells to this .svg, .png or .pdf file at the end.")
     ] = None,
@@ -261,6 +267,70 @@ def search(
             },
             quiet=quiet,
             picture=picture,
+        )
+    )
+
+
+@app.command
+def retrain(
+    genotype: Annotated[
+        str | None,
+        Parameter(help="A published cell's name, a genotype file, or the folder of a search."),
+    ] = None,
+    recipe: Annotated[
+        str | None, Parameter(help="A recipe's name, or a YAML file. Default: retrain-quick.")
+    ] = None,
+    /,
+    *,
+    data: Annotated[
+        str | None,
+        Parameter(help="The data set, instead of the recipe's, or of the search's whose cells."),
+    ] = None,
+    data_root: DataRoot = None,
+    seed: Seed = None,
+    seeds: Annotated[
+        int | None,
+        Parameter(converter=_whole, help="Train this often, with a new seed each time."),
+    ] = None,
+    overrides: Overrides = None,
+    runs: Runs = None,
+    name: RunName = None,
+    resume: Resume = None,
+    accelerator: AcceleratorOption = None,
+    devices: Devices = None,
+    precision: PrecisionOption = None,
+    threads: Threads = None,
+    memory_limit: MemoryLimit = None,
+    compile_: Annotated[
+        bool,
+        Parameter(name="--compile", negative="", help="Compile the cells with PyTorch."),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train the network of a genotype, and test it."""
+    from prnas.commands import retrain as command
+
+    command.run(
+        command.Wanted(
+            genotype=genotype,
+            recipe=recipe,
+            data=data,
+            data_root=data_root,
+            seed=seed,
+            seeds=seeds,
+            overrides=overrides or [],
+            runs=runs,
+            name=name,
+            resume=resume,
+            compute={
+                "accelerator": accelerator,
+                "devices": devices,
+                "precision": precision,
+                "threads": threads,
+                "memory_limit": memory_limit,
+                "compile": compile_ or None,
+            },
+            quiet=quiet,
         )
     )
 

@@ -5,21 +5,23 @@ from pathlib import Path
 from prnas import recipes
 from prnas.commands import files
 from prnas.commands.output import show, show_heading, show_json, show_next, table
+from prnas.config import SearchConfig
+from prnas.retrain_config import RetrainConfig
 from prnas.yaml_files import dump_yaml
 
 
 def run_recipes(name: str | None, as_json: bool) -> None:
     if name is not None:
         if as_json:
-            show_json(recipes.get(name).to_data())
+            show_json(recipes.any_recipe(name).to_data())
         else:
             print(recipes.text(name), end="")
         return
-    configs = {one: recipes.get(one) for one in recipes.names()}
+    configs = {one: recipes.any_recipe(one) for one in recipes.names()}
     if as_json:
         show_json([{"name": one, **config.to_data()} for one, config in configs.items()])
         return
-    rows = [
+    searches = [
         [
             one,
             config.data.name,
@@ -28,9 +30,17 @@ def run_recipes(name: str | None, as_json: bool) -> None:
             config.description,
         ]
         for one, config in configs.items()
+        if isinstance(config, SearchConfig)
     ]
-    show_heading("Recipes")
-    show(table(["name", "data", "cycles", "epochs", "what it is"], rows, right=(2, 3)))
+    trainings = [
+        [one, config.data.name, str(config.training.epochs), config.description]
+        for one, config in configs.items()
+        if isinstance(config, RetrainConfig)
+    ]
+    show_heading("Recipes for prnas search")
+    show(table(["name", "data", "cycles", "epochs", "what it is"], searches, right=(2, 3)), "")
+    show_heading("Recipes for prnas retrain")
+    show(table(["name", "data", "epochs", "what it is"], trainings, right=(2,)))
     show_next("prnas config darts-like", "prnas recipes darts-like")
 
 

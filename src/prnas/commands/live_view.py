@@ -23,7 +23,7 @@ def live_view(
 ) -> RenderableType:
     """Four lines, each cut at the terminal's edge: a view that changes its height flickers."""
     if step is None:
-        return _line(f"preparing; {elapsed}")
+        return line(f"preparing; {elapsed}")
     cycles = config.schedule.cycles
     where = f"cycle {step.cycle + 1}/{len(cycles)}"
     epoch = f"epoch {step.epoch + 1}/{cycles[step.cycle].epochs}"
@@ -31,18 +31,18 @@ def live_view(
         epoch += " (grace)"
     left = "" if step.seconds_left is None else f", about {duration(step.seconds_left)} left"
     if validating is None:
-        progress = _progress(step.images, step.epoch_images, "images", width)
+        progress = progress_bar(step.images, step.epoch_images, "images", width)
     else:
-        progress = _progress(validating.images, validating.of_images, "validated", width)
+        progress = progress_bar(validating.images, validating.of_images, "validated", width)
     return Group(
-        _line(f"{where}  {epoch}  step {step.step}  {pools}", "bold"),
+        line(f"{where}  {epoch}  step {step.step}  {pools}", "bold"),
         progress,
-        _line(
+        line(
             f"loss {step.weights_loss:.4f}  accuracy {percent(step.weights_accuracy)} weights"
             + _architecture(step)
             + f"  lr {rate(step.lr)}  batch {step.batch}"
         ),
-        _line(
+        line(
             f"{elapsed}{left}  {speed(step.images_per_second)} images/s  {memory(step.memory)}",
         ),
     )
@@ -53,16 +53,16 @@ def _architecture(step: Step) -> str:
     return "" if accuracy is None else f", {percent(accuracy)} architecture"
 
 
-def _line(text: str, style: str = "") -> Text:
+def line(text: str, style: str = "") -> Text:
     return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _progress(done: int, total: int, what: str, width: int) -> RenderableType:
+def progress_bar(done: int, total: int, what: str, width: int) -> RenderableType:
     done = min(done, total)  # the last batch of an epoch may have more than was missing
     label = f"{done:,}/{total:,} {what}"
     bar = min(BAR, width - len(label) - 2)
     if bar < LEAST_BAR:
-        return _line(label)
+        return line(label)
     row = Table.grid(padding=(0, 2, 0, 0))
     row.add_row(ProgressBar(total=max(total, 1), completed=done, width=bar), label)
     return row

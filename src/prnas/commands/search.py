@@ -1,23 +1,19 @@
 """`prnas search`: from a recipe, or a run that stopped, to cells."""
 
 import importlib.util
-import json
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from prnas.commands import files
-from prnas.commands.output import show
+from prnas.commands.run_options import RUNS, SIGNAL_EXIT, check_resume, settings, show_stopped
 from prnas.errors import UserError
 from prnas.reporting.picture import SUFFIXES
 from prnas.training.callbacks import Callback, SearchResult
-from prnas.training.run_rules import check_name, fixed
+from prnas.training.run_rules import check_name
 
 DEFAULT_RECIPE = "quick"
-RUNS = Path("runs")
-SIGNAL_EXIT = 128  # exit codes of processes that a signal ended, as shells have them
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +38,24 @@ def run(wanted: Wanted) -> None:
     if wanted.picture is not None:
         _check_picture(wanted.picture)
     if wanted.resume is not None:
-        _check_resume(wanted, wanted.resume)
+        typed = {
+            f"the recipe '{wanted.recipe}'": wanted.recipe,
+            "--data": wanted.data,
+            "--data-root": wanted.data_root,
+            "--seed": wanted.seed,
+            "--runs": wanted.runs,
+            "--name": wanted.name,
+        }
+        check_resume(wanted.resume, typed, wanted.overrides)
     if wanted.name is not None:
         check_name(wanted.name, "--name")
-    compute = _settings({f"compute.{key}": value for key, value in wanted.compute.items()})
+    compute = settings({f"compute.{key}": value for key, value in wanted.compute.items()})
     overrides = [*wanted.overrides, *compute]
     config = None
     if wanted.resume is None:
         science = {"data.name": wanted.data, "data.root": wanted.data_root, "seed": wanted.seed}
-        overrides += _settings(science)
-        config = files.config(wanted.recipe or DEFAULT_RECIPE, overrides)
+        overrides += settings(science)
+        config = files.search_config(wanted.recipe or DEFAULT_RECIPE, overrides)
 
     # Only now: these take seconds to import.
     from prnas.commands.display import Display
@@ -78,41 +82,12 @@ def run(wanted: Wanted) -> None:
             )
     except engine.Stopped as stopped:
         if display.started:  # with several processes, the first speaks for all
-            _show_stopped(stopped.folder)
+            show_stopped(stopped.folder, "search")
         sys.exit(SIGNAL_EXIT + stopped.number)
     finally:
         display.close()
     if wanted.picture is not None and display.started:
         _draw(result, wanted.picture)
-
-
-def _settings(values: dict[str, Any]) -> list[str]:
-    """Overrides that set each value as it is: quoted, so that YAML makes no number of a name."""
-    return [
-        f"{key}={json.dumps(value, ensure_ascii=False)}"
-        for key, value in values.items()
-        if value is not None
-    ]
-
-
-def _check_resume(wanted: Wanted, folder: Path) -> None:
-    if not folder.is_dir():
-        raise UserError(f"there is no run folder {folder}")
-    typed = {
-        f"the recipe '{wanted.recipe}'": wanted.recipe,
-        "--data": wanted.data,
-        "--data-root": wanted.data_root,
-        "--seed": wanted.seed,
-        "--runs": wanted.runs,
-        "--name": wanted.name,
-    }
-    refused = [name for name, value in typed.items() if value is not None]
-    refused += [f"--set {one}" for one in fixed(wanted.overrides)]
-    if refused:
-        raise UserError(
-            f"--resume goes on with the run's own config; leave out {', '.join(refused)}. "
-            f"Only what it computes on and its checkpoints can change."
-        )
 
 
 def _check_picture(path: Path) -> None:
@@ -126,14 +101,6 @@ def _check_picture(path: Path) -> None:
         raise UserError(
             "--picture: PNG and PDF need matplotlib: pip install 'prnas[figures]', or write .svg"
         )
-
-
-def _show_stopped(folder: Path | None) -> None:
-    if folder is None:
-        show("stopped; nothing was to be saved")
-        return
-    show("stopped; the state is saved. To go on:")
-    show(f"  prnas search --resume {shlex.quote(str(folder))}")
 
 
 def _draw(result: SearchResult, path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from prnas.reporting.records import BatchRecord, CycleRecord, EpochRecord, Score
+from prnas.reporting.records import BatchRecord, CycleRecord, EpochRecord, Score, TrainingRecord
 from prnas.space.genotype import ROLES
 
 FOLDER = "tensorboard"  # in the run's
@@ -46,6 +46,9 @@ class TensorboardWriter:
 
     def epoch(self, record: EpochRecord) -> None:
         self._write(epoch_scalars(record), record.total_epoch + 1)
+
+    def training(self, record: TrainingRecord) -> None:
+        self._write(training_scalars(record), record.epoch + 1)
 
     def batch(self, record: BatchRecord, epochs_done: int) -> None:
         """`epochs_done` is their number when the batch size changed."""
@@ -89,15 +92,30 @@ def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
         ("architecture", record.architecture),
         ("validation", record.validation),
     ]
+    yield from _scores(scores)
+    yield "schedule/cycle", record.cycle
+    yield "schedule/epoch", record.epoch
+    yield "schedule/grace", float(record.grace)
+    yield "schedule/steps", record.steps
+    yield from _of_any_epoch(record)
+
+
+def training_scalars(record: TrainingRecord) -> Iterator[Scalar]:
+    yield from _scores([("training", record.training), ("test", record.test)])
+    yield "schedule/steps", record.steps
+    yield "schedule/drop_path", record.drop_path
+    yield from _of_any_epoch(record)
+
+
+def _scores(scores: Iterable[tuple[str, Score | None]]) -> Iterator[Scalar]:
     for name, score in scores:
         if score is not None:
             yield f"loss/{name}", score.loss
             yield f"accuracy/{name}", score.accuracy
             yield f"images/{name}", score.images
-    yield "schedule/cycle", record.cycle
-    yield "schedule/epoch", record.epoch
-    yield "schedule/grace", float(record.grace)
-    yield "schedule/steps", record.steps
+
+
+def _of_any_epoch(record: EpochRecord | TrainingRecord) -> Iterator[Scalar]:
     yield "schedule/lr", record.lr
     yield "batch/size", record.batch
     yield "speed/seconds", record.seconds

@@ -54,7 +54,7 @@ class RunFolder:
     ) -> "RunFolder":
         """A new folder. An existing one is never touched: the new one gets another name."""
         try:
-            path = _new_folder(runs, name, recipe, config.seed)
+            path = new_folder(runs, name, recipe, config.seed)
             run = cls(path, config)
             run._write(CONFIG, dump_yaml(config.to_data()))
             run._add_session(command)
@@ -211,10 +211,15 @@ def _task(config: RunConfig) -> str:
 
 def read_config(path: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
     """The config of a run's folder, which must be of that kind."""
-    file = path / CONFIG
     for name in (CONFIG, RECORDS):
         if not (path / name).is_file():
             raise UserError(f"{path} is not a run's folder: it has no {name}")
+    return parse_config(path / CONFIG, kind, overrides)
+
+
+def parse_config(file: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
+    """A run's config file, which must be of that kind."""
+    path = file.parent
     try:
         data = parse_yaml(file.read_text(encoding="utf-8"))
         task, wanted = task_of(data), str(kind().to_data()["task"])
@@ -227,7 +232,8 @@ def read_config(path: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
         raise UserError(f"cannot read {file}: {error}") from None
 
 
-def _new_folder(runs: Path, name: str | None, recipe: str, seed: int) -> Path:
+def new_folder(runs: Path, name: str | None, recipe: str, seed: int) -> Path:
+    """A folder that was not there before, in `runs`."""
     if name is not None:
         check_name(name)
     stem = name or f"{recipe}-{time.strftime('%Y%m%d-%H%M%S')}-seed{seed}"

@@ -1,0 +1,78 @@
+"""The end of a training: the test error, and where the model lies."""
+
+import shlex
+import sys
+
+from prnas.commands.amounts import duration
+from prnas.commands.folder_contents import contents
+from prnas.commands.output import facts, show, show_next, table
+from prnas.training.callbacks import RetrainResult
+from prnas.training.seeds import RESULTS, SeedsResult
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def mean_of(epochs: int) -> str:
+    return "last epoch" if epochs == 1 else f"mean of the last {epochs} epochs"
+
+
+def show_trained(result: RetrainResult) -> None:
+    """Tell a person how a training ended."""
+    pairs = [
+        ("test error", f"{percent(result.test_error)} ({mean_of(result.averaged_epochs)})"),
+        *_size(result),
+        ("time", duration(result.seconds)),
+    ]
+    if result.folder is not None:
+        pairs.append(("run folder", str(result.folder)))
+        pairs += [("", line) for line in contents(result.folder)]
+    show("", facts(pairs))
+    if result.folder is not None:
+        folder = shlex.quote(str(result.folder))
+        _next(f"prnas evaluate {folder}", f"prnas export {folder} -o model.onnx")
+
+
+def show_seeds(found: SeedsResult) -> None:
+    """One table over all seeds."""
+    first = found.results[0]
+    rows = [
+        [str(one.seed), percent(one.test_error), duration(one.seconds)] for one in found.results
+    ]
+    show("", table(["seed", "test error", "time"], rows, right=(0, 1, 2)))
+    spread = "" if found.deviation is None else f" ± {100 * found.deviation:.2f}"
+    number = len(found.results)
+    pairs = [
+        (
+            "test error",
+            f"{100 * found.mean:.2f}{spread} % (mean{' ± standard deviation' if spread else ''} "
+            f"over {number} {'seed' if number == 1 else 'seeds'}, each the "
+            f"{mean_of(first.averaged_epochs)})",
+        ),
+        *_size(first),
+        ("time", duration(sum(one.seconds for one in found.results))),
+    ]
+    if found.folder is not None:
+        pairs += [
+            ("run folder", str(found.folder)),
+            ("", f"{RESULTS}: these figures"),
+            ("", "seed-…: the run of each seed, with its model"),
+        ]
+    show("", facts(pairs))
+    if first.folder is not None:
+        _next(f"prnas evaluate {shlex.quote(str(first.folder))}")
+
+
+def _size(result: RetrainResult) -> list[tuple[str, str]]:
+    return [
+        ("parameters", f"{result.parameters:,}"),
+        ("MACs", f"{result.macs / 1e6:,.1f} million an image"),
+    ]
+
+
+def _next(*commands: str) -> None:
+    if sys.stdout.isatty():
+        show_next(*commands)
+    else:  # a log is read later, by someone who wants to know this too
+        show(*(f"next: {command}" for command in commands))

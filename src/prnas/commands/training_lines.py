@@ -1,0 +1,78 @@
+"""An epoch of a training in a line, and the lines at the foot of a terminal that follow it."""
+
+from rich.console import Group, RenderableType
+
+from prnas.commands import columns
+from prnas.commands.amounts import duration, memory, percent, rate, speed
+from prnas.commands.columns import Column
+from prnas.commands.live_view import line, progress_bar
+from prnas.reporting.records import Score, TrainingRecord
+from prnas.training.callbacks import TrainingStep, Validating
+
+
+def error(score: Score | None) -> str:
+    return "-" if score is None else f"{100 * (1 - score.accuracy):.2f} %"
+
+
+COLUMNS: tuple[Column[TrainingRecord], ...] = (
+    Column("epoch", 9, 0, lambda one, epochs: f"{one.epoch + 1}/{epochs}"),
+    Column("loss", 6, 2, lambda one, _: f"{one.training.loss:.4f}"),
+    Column("training", 8, 1, lambda one, _: percent(one.training.accuracy)),
+    Column("test error", 10, 0, lambda one, _: error(one.test)),
+    Column("lr", 6, 5, lambda one, _: rate(one.lr)),
+    Column("batch", 5, 6, lambda one, _: str(one.batch)),
+    Column("img/s", 6, 4, lambda one, _: speed(one.images_per_second)),
+    Column("memory", 7, 3, lambda one, _: memory(one.memory)),
+    Column("time", 8, 1, lambda one, _: duration(one.seconds)),
+)
+
+
+def fitting(width: int) -> list[Column[TrainingRecord]]:
+    return columns.fitting(COLUMNS, width)
+
+
+def sentence(record: TrainingRecord, epochs: int, left: float | None) -> str:
+    """The whole epoch in words, for a log."""
+    parts = [
+        f"epoch {record.epoch + 1}/{epochs}: training {percent(record.training.accuracy)} "
+        f"(loss {record.training.loss:.4f})"
+    ]
+    if record.test is not None:
+        parts.append(f"test error {error(record.test)} (loss {record.test.loss:.4f})")
+    parts += [
+        f"lr {rate(record.lr)}",
+        f"batch {record.batch}",
+        f"{speed(record.images_per_second)} images/s",
+        memory(record.memory),
+        duration(record.seconds),
+    ]
+    if left is not None:
+        parts.append(f"about {duration(left)} left")
+    return ", ".join(parts)
+
+
+def live_view(
+    title: str,
+    epochs: int,
+    step: TrainingStep | None,
+    testing: Validating | None,
+    elapsed: str,
+    width: int,
+) -> RenderableType:
+    """Four lines, each cut at the terminal's edge: a view that changes its height flickers."""
+    if step is None:
+        return line(f"{title}preparing; {elapsed}")
+    left = "" if step.seconds_left is None else f", about {duration(step.seconds_left)} left"
+    if testing is None:
+        bar = progress_bar(step.images, step.epoch_images, "images", width)
+    else:
+        bar = progress_bar(testing.images, testing.of_images, "tested", width)
+    return Group(
+        line(f"{title}epoch {step.epoch + 1}/{epochs}  step {step.step}", "bold"),
+        bar,
+        line(
+            f"loss {step.loss:.4f}  accuracy {percent(step.accuracy)}  lr {rate(step.lr)}  "
+            f"batch {step.batch}"
+        ),
+        line(f"{elapsed}{left}  {speed(step.images_per_second)} images/s  {memory(step.memory)}"),
+    )
