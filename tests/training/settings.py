@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from prnas.config import SearchConfig
+from prnas.retrain_config import RetrainConfig
 
 
 def write_images(path: Path, number: int = 96, size: int = 8, classes: int = 3) -> Path:
@@ -44,3 +45,22 @@ def small_config(images: Path, /, **changes: Any) -> SearchConfig:
     for name, value in changes.items():
         plain[name] = {**plain.get(name, {}), **value} if isinstance(value, dict) else value
     return SearchConfig.from_data(plain)
+
+
+def small_training(images: Path, /, **changes: Any) -> RetrainConfig:
+    """A small training that has everything: auxiliary head, drop-path, Cutout, warm-up, smoothing.
+
+    `changes`: sections to replace, by name, as plain data.
+    """
+    plain: dict[str, Any] = {
+        "seed": 1,
+        "genotype": "pr-darts-dl1",
+        "network": {"cells": 3, "channels": 4, "drop_path": 0.4},
+        "training": {"epochs": 4, "warmup_epochs": 1, "label_smoothing": 0.1},
+        "data": {"name": f"npz:{images}", "crop_padding": 1, "cutout": 2},
+        "batch": {"min": 20, "multiple": 4, "max": 20},
+        "compute": {"accelerator": "cpu", "threads": 1},
+    }
+    for name, value in changes.items():
+        plain[name] = {**plain.get(name, {}), **value} if isinstance(value, dict) else value
+    return RetrainConfig.from_data(plain)

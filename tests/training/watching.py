@@ -16,7 +16,16 @@ from prnas.reporting.records import (
     without_varying,
 )
 from prnas.space.cell_pools import Pools
-from prnas.training.callbacks import Callback, SearchResult, Start, Step
+from prnas.training.callbacks import (
+    Callback,
+    RetrainResult,
+    SearchResult,
+    Start,
+    Step,
+    TrainingCallback,
+    TrainingStart,
+    TrainingStep,
+)
 from prnas.training.checkpoint import Checkpoints
 from prnas.training.search import Stopped, start
 from tests.training.settings import small_config
@@ -60,7 +69,31 @@ class Watch(Callback):
         self.events.append("close")
 
 
-def folder_of(one: SearchResult | Stopped) -> Path:
+class WatchTraining(TrainingCallback):
+    """As `Watch`, of a training."""
+
+    def __init__(self, at: int | None = None, act: Any = None) -> None:
+        self.steps: list[TrainingStep] = []
+        self.batches: list[BatchRecord] = []
+        self.messages: list[str] = []
+        self.at, self.act = at, act
+
+    def on_start(self, start: TrainingStart) -> None:
+        self.start = start
+
+    def on_step(self, step: TrainingStep) -> None:
+        self.steps.append(step)
+        if self.at == len(self.steps):
+            self.act()
+
+    def on_batch(self, record: BatchRecord) -> None:
+        self.batches.append(record)
+
+    def on_message(self, text: str) -> None:
+        self.messages.append(text)
+
+
+def folder_of(one: SearchResult | RetrainResult | Stopped) -> Path:
     assert one.folder is not None
     return one.folder
 
@@ -72,6 +105,7 @@ def last_state(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     state = dict(checkpoint.state)
     for timed in ("elapsed", "work_done", "so_far", "records"):
         state.pop(timed)
+    (state.get("trained") or {}).pop("seconds", None)
     return state, checkpoint.tensors
 
 
@@ -81,7 +115,12 @@ def assert_same_run(one: Path, other: Path) -> None:
     assert [without_varying(record) for record in ours] == [
         without_varying(record) for record in theirs
     ]
-    assert (one / "genotype.json").read_bytes() == (other / "genotype.json").read_bytes()
+    results = ("genotype.json", "model/model.safetensors", "model/model.json")
+    assert any((one / name).exists() for name in results)
+    for name in results:
+        assert (one / name).exists() == (other / name).exists()
+        if (one / name).exists():
+            assert (one / name).read_bytes() == (other / name).read_bytes(), name
     (state, tensors), (other_state, other_tensors) = last_state(one), last_state(other)
     assert state == other_state
     assert tensors.keys() == other_tensors.keys()
