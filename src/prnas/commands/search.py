@@ -1,6 +1,5 @@
 """`prnas search`: from a recipe, or a run that stopped, to cells."""
 
-import importlib.util
 import json
 import shlex
 import sys
@@ -10,8 +9,8 @@ from typing import Any
 
 from prnas.commands import files
 from prnas.commands.output import show
+from prnas.commands.pictures import check_picture, save_picture
 from prnas.errors import UserError
-from prnas.reporting.picture import SUFFIXES
 from prnas.training.callbacks import Callback, SearchResult
 from prnas.training.run_rules import check_name, fixed
 
@@ -40,7 +39,7 @@ class Wanted:
 def run(wanted: Wanted) -> None:
     """Search, showing what goes on. All that can be wrong with the words is found first."""
     if wanted.picture is not None:
-        _check_picture(wanted.picture)
+        check_picture(wanted.picture)
     if wanted.resume is not None:
         _check_resume(wanted, wanted.resume)
     if wanted.name is not None:
@@ -115,19 +114,6 @@ def _check_resume(wanted: Wanted, folder: Path) -> None:
         )
 
 
-def _check_picture(path: Path) -> None:
-    """A search may take days: better to hear now that its picture cannot be drawn."""
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UserError(f"--picture must end in {', '.join(SUFFIXES)}, got '{path.name}'")
-    if not path.parent.is_dir():
-        raise UserError(f"--picture: there is no folder {path.parent}")
-    if suffix != ".svg" and importlib.util.find_spec("matplotlib") is None:
-        raise UserError(
-            "--picture: PNG and PDF need matplotlib: pip install 'prnas[figures]', or write .svg"
-        )
-
-
 def _show_stopped(folder: Path | None) -> None:
     if folder is None:
         show("stopped; nothing was to be saved")
@@ -137,7 +123,6 @@ def _show_stopped(folder: Path | None) -> None:
 
 
 def _draw(result: SearchResult, path: Path) -> None:
-    from prnas.commands.pictures import save_picture
     from prnas.reporting.drawing import draw_genotype
 
     title = result.folder.name if result.folder else None
