@@ -155,8 +155,9 @@ def _evaluate(
 ) -> Evaluation:
     model = forward.model
     check_fit(model.card, data)
-    parts = {"test": [data.test], "train": [data.train], "all": [data.train, data.test]}[part]
-    if not sum(map(len, parts)):
+    chosen = {"test": [data.test], "train": [data.train], "all": [data.train, data.test]}[part]
+    parts = [one for one in chosen if len(one)]
+    if not parts:
         raise UserError(f"the {part} part of {data.name} has no images")
     was_training = model.training
     model.eval()
@@ -164,7 +165,7 @@ def _evaluate(
         start = time.perf_counter()
         confusion, loss, in_top = _pass(forward, parts, progress)
         seconds = time.perf_counter() - start
-        speeds = _speeds(forward, next(one for one in parts if len(one)), progress) if speed else ()
+        speeds = _speeds(forward, parts[0], progress) if speed else ()
     finally:
         model.train(was_training)
     total = int(confusion.sum())

@@ -262,7 +262,7 @@ def _paint(share: float, right: bool) -> tuple[str, bool]:
         round(one + (other - one) * (place - lower))
         for one, other in zip(_rgb(stops[lower]), _rgb(stops[lower + 1]), strict=True)
     ]
-    return "#" + "".join(f"{value:02x}" for value in mixed), _luminance(mixed) < 0.18
+    return "#" + "".join(f"{value:02x}" for value in mixed), _luminance(mixed) < 0.2
 
 
 def _rgb(color: str) -> tuple[int, int, int]:

@@ -119,9 +119,11 @@ def _is_sixteen_bit(image: Image.Image) -> bool:
 
 
 def _grey(image: Image.Image) -> Image.Image:
-    # `exif_transpose` forgets the format, but only grey images come here.
+    # `exif_transpose` forgets the format, but `_opened` has refused other 32-bit images.
     if image.mode.startswith("I"):
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    if image.mode not in _GREY and image.has_transparency_data:
+        image = _colours(image)
     return image.convert("L")
 
 
