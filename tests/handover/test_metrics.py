@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from prnas.handover.metrics import (
     Z_95,
     Confusion,
-    accuracies,
     confusion_matrix,
     confusions,
     interval,
@@ -84,13 +83,6 @@ def test_confusions_are_counted_one_by_one(made: tuple[list[list[float]], list[i
     found = confusion_matrix(torch.tensor(labels), torch.tensor(predicted), classes)
     assert found.dtype == torch.int64
     assert found.tolist() == naive
-
-
-@given(matrices())
-def test_accuracies_of_classes(counts: list[list[int]]) -> None:
-    for place, found in enumerate(accuracies(counts)):
-        total = sum(counts[place])
-        assert found == (counts[place][place] / total if total else None)
 
 
 @given(matrices(), st.integers(0, 60))

@@ -45,15 +45,6 @@ def loss_sum(logits: Tensor, labels: Tensor) -> float:
     return float(F.cross_entropy(logits.double(), labels, reduction="sum"))
 
 
-def accuracies(counts: Sequence[Sequence[int]]) -> tuple[float | None, ...]:
-    """The share of each class that was recognised; `None` for a class without images."""
-    totals = [sum(row) for row in counts]
-    return tuple(
-        row[place] / total if total else None
-        for place, (row, total) in enumerate(zip(counts, totals, strict=True))
-    )
-
-
 def confusions(counts: Sequence[Sequence[int]], most: int) -> tuple[Confusion, ...]:
     """The most frequent mistakes: by number of images, then by share of the class."""
     found = [
