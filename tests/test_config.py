@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from prnas import recipes
 from prnas.config import SearchConfig
+from prnas.retrain_config import RetrainConfig
 from prnas.space.operations import Conv, Zero
 from prnas.space.problems import FormatError
 from prnas.space.schedule import paper_schedule
@@ -33,10 +34,25 @@ def test_defaults_are_the_papers() -> None:
 
 @pytest.mark.parametrize("name", recipes.names())
 def test_every_recipe_can_be_repeated_from_its_written_config(name: str) -> None:
-    config = recipes.get(name)
+    config = recipes.any_recipe(name)
     assert config.description
-    assert SearchConfig.from_data(parse_yaml(dump_yaml(config.to_data()))) == config
-    assert SearchConfig.from_data(config.to_data()) == config
+    assert type(config).from_data(parse_yaml(dump_yaml(config.to_data()))) == config
+    assert recipes.config_from_data(config.to_data()) == config
+
+
+def test_the_training_is_the_papers_by_default() -> None:
+    config = RetrainConfig.from_data(None)
+    network, training = config.network, config.training
+    assert config == recipes.get_retrain("retrain-cifar10").model_copy(update={"description": ""})
+    assert (network.cells, network.channels, network.auxiliary_weight) == (20, 36, 0.4)
+    assert (network.drop_path, config.data.cutout) == (0.3, 16)
+    assert (training.epochs, training.lr, training.lr_min) == (600, 0.025, 0.0)
+    assert (training.momentum, training.weight_decay, training.gradient_norm) == (0.9, 3e-4, 5.0)
+    assert (config.batch.min, config.batch.max) == (96, 96)
+    imagenet = recipes.get_retrain("retrain-imagenet")
+    assert (imagenet.network.cells, imagenet.network.channels) == (14, 48)
+    assert (imagenet.network.stem, imagenet.data.image_size) == ("imagenet", 224)
+    assert imagenet.data.storage == "stream"
 
 
 def test_the_recipes_of_other_methods() -> None:

@@ -182,7 +182,8 @@ def test_the_next_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert "own.txt" in plain
     assert ".lock" not in plain
     play([Display(picture=True)], folder=folder)
-    assert terminal.getvalue().count("next: ") == 1
+    assert seen_in(terminal.getvalue()).count("next: prnas draw") == 1
+    assert seen_in(terminal.getvalue()).count("next: prnas retrain") == 2
 
 
 def test_dumb_terminals_get_the_log(monkeypatch: pytest.MonkeyPatch) -> None:

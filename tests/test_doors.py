@@ -26,6 +26,10 @@ ALLOWED = {
         *("space", "nets", "models", "reporting", "config", "recipes", "training"),
         *("atomic", "errors", "retrain_config", "yaml_files"),
     },
+    "handover": {
+        *("space", "nets", "models", "training", "reporting", "config", "handover"),
+        *("atomic", "errors"),
+    },
 }
 
 
@@ -85,6 +89,8 @@ def modules_after(*arguments: str) -> set[str]:
         ["--help"],
         ["space", "--help"],
         ["search", "--help"],
+        ["evaluate", "--help"],
+        ["predict", "--help"],
         ["space"],
         ["zoo"],
         ["recipes"],

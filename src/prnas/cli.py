@@ -335,6 +335,95 @@ def retrain(
     )
 
 
+Trained = Annotated[
+    Path, Parameter(help="A trained model: its folder, one of its files, or a training's folder.")
+]
+UsedAccelerator = Annotated[
+    Accelerator, Parameter(name=["--accelerator", "--device"], help="What to compute on.")
+]
+
+
+@app.command
+def evaluate(
+    model: Trained,
+    /,
+    *,
+    data: Annotated[
+        str | None, Parameter(help="The data set. Default: what the model was trained on.")
+    ] = None,
+    data_root: DataRoot = None,
+    part: Annotated[
+        Literal["test", "train", "all"],
+        Parameter(help="Of the data set; all of it if the model has never seen any of it."),
+    ] = "test",
+    overrides: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set",
+            negative="",
+            help="Override how the images are read, e.g. --set data.broken=skip. May be repeated.",
+        ),
+    ] = None,
+    batch: Annotated[
+        int, Parameter(converter=_whole, help="Images at a time; also of the second speed.")
+    ] = 128,
+    out: Annotated[
+        Path | None,
+        Parameter(
+            name=["--out", "-o"], help="Write evaluation.json and confusion.svg into this folder."
+        ),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        Parameter(help="Draw the confusion matrix to this .svg, .png or .pdf file."),
+    ] = None,
+    skip_speed: Annotated[
+        bool, Parameter(negative="", help="Do not measure latency and throughput.")
+    ] = False,
+    accelerator: UsedAccelerator = "auto",
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Test a trained model: accuracy, loss, confusions, speed."""
+    from prnas.commands import evaluate as command
+
+    command.run(
+        command.Wanted(
+            model=model,
+            data=data,
+            data_root=data_root,
+            part=part,
+            overrides=overrides or [],
+            batch=batch,
+            out=out,
+            picture=picture,
+            speed=not skip_speed,
+            accelerator=accelerator,
+            threads=threads,
+            as_json=as_json,
+        )
+    )
+
+
+@app.command
+def predict(
+    model: Trained,
+    /,
+    *images: Annotated[Path, Parameter(help="Image files, and folders of them.")],
+    top: Annotated[
+        int, Parameter(converter=_whole, help="How many classes to tell of each image.")
+    ] = 3,
+    batch: Annotated[int, Parameter(converter=_whole, help="Images at a time.")] = 64,
+    accelerator: UsedAccelerator = "auto",
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a trained model what is in images: classes and probabilities."""
+    from prnas.commands import predict as command
+
+    command.run(model, list(images), top, batch, accelerator, threads, as_json)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console command. A user's mistake ends in one message and exit code 2."""
     from prnas.errors import UserError

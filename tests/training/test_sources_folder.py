@@ -11,7 +11,7 @@ from PIL import Image
 
 from prnas.errors import UserError
 from prnas.training.sources.folder import FolderOptions, read_folder
-from prnas.training.sources.pictures import endings, is_grey, read_picture
+from prnas.training.sources.pictures import endings, is_grey, read_picture, resized
 from prnas.training.sources.rows import PictureRows, Source
 from tests.training.made_data import picture, picture_folder
 
@@ -190,6 +190,36 @@ def test_pictures_are_upright_opaque_and_cut_from_the_middle(tmp_path: Path) -> 
     Image.fromarray(np.ones((4, 4), np.float32)).save(tmp_path / "x.tif")
     with pytest.raises(UserError, match="32-bit"):
         is_grey(tmp_path / "x.tif")
+
+
+def test_pictures_that_are_no_squares(tmp_path: Path) -> None:
+    path = tmp_path / "x.png"
+    seen = np.zeros((6, 8, 3), np.uint8)
+    seen[1:5] = 200
+    Image.fromarray(seen).save(path)
+    made = read_picture(path, (4, 8), 3)  # height and width
+    assert made.shape == (3, 4, 8)
+    assert (made == 200).all()
+    assert read_picture(path, (9, 4), 1).shape == (1, 9, 4)
+    assert read_picture(path, (7, 5), 3).shape == (3, 7, 5)
+    for size in (1, 3, 6, 7, 30):
+        assert np.array_equal(read_picture(path, (size, size), 3), read_picture(path, size, 3))
+    assert np.array_equal(read_picture(path, (6, 8), 3), seen.transpose(2, 0, 1))
+
+
+def test_the_middle_square_is_cut_exactly() -> None:
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (31, 44, 3), np.uint8))
+    for size in (8, 30, 31, 32):
+        cut = image.resize((size, size), Image.Resampling.BILINEAR, box=(6.5, 0, 37.5, 31))
+        assert np.array_equal(np.asarray(resized(image, size)), np.asarray(cut))
+
+
+def test_transparency_is_white_in_grey_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.png"
+    Image.new("RGBA", (4, 4), (9, 9, 9, 0)).save(path)
+    assert (read_picture(path, 4, 1) == 255).all()
+    Image.new("LA", (4, 4), (9, 0)).save(path)
+    assert (read_picture(path, 4, 1) == 255).all()
 
 
 def test_too_little_to_learn_from(tmp_path: Path) -> None:

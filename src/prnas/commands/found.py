@@ -26,9 +26,10 @@ def show_found(result: SearchResult, picture: bool = False) -> None:
         pairs.append(("run folder", str(result.folder)))
         pairs += [("", line) for line in contents(result.folder)]
     show("", facts(pairs))
-    if result.folder is not None and not picture:
-        genotype = shlex.quote(str(result.folder / "genotype.json"))
-        commands = [f"prnas draw {genotype} -o cells.svg"]
-        commands.append(f"prnas retrain {shlex.quote(str(result.folder))}")
+    if result.folder is not None:
+        commands = [f"prnas retrain {shlex.quote(str(result.folder))}"]
+        if not picture:
+            genotype = shlex.quote(str(result.folder / "genotype.json"))
+            commands.append(f"prnas draw {genotype} -o cells.svg")
         # A log is read later, by someone who wants to know this too.
         show_next(*commands) if sys.stdout.isatty() else show(*(f"next: {one}" for one in commands))

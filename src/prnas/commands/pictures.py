@@ -1,10 +1,11 @@
 """Pictures on their way to a file."""
 
+import importlib.util
 from pathlib import Path
 
 from prnas.commands.output import show
 from prnas.errors import UserError
-from prnas.reporting.picture import Picture, save
+from prnas.reporting.picture import SUFFIXES, Picture, save
 
 
 def save_picture(picture: Picture, path: Path, quiet: bool = False) -> None:
@@ -20,3 +21,16 @@ def save_picture(picture: Picture, path: Path, quiet: bool = False) -> None:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
     if not quiet:
         show(f"wrote {path}")
+
+
+def check_picture(path: Path) -> None:
+    """Long work comes before a picture: better to hear now that `--picture` cannot be drawn."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UserError(f"--picture must end in {', '.join(SUFFIXES)}, got '{path.name}'")
+    if not path.parent.is_dir():
+        raise UserError(f"--picture: there is no folder {path.parent}")
+    if suffix != ".svg" and importlib.util.find_spec("matplotlib") is None:
+        raise UserError(
+            "--picture: PNG and PDF need matplotlib: pip install 'prnas[figures]', or write .svg"
+        )

@@ -1,15 +1,13 @@
 """`prnas search`: from a recipe, or a run that stopped, to cells."""
 
-import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from prnas.commands import files
+from prnas.commands.pictures import check_picture, save_picture
 from prnas.commands.run_options import RUNS, SIGNAL_EXIT, check_resume, settings, show_stopped
-from prnas.errors import UserError
-from prnas.reporting.picture import SUFFIXES
 from prnas.training.callbacks import Callback, SearchResult
 from prnas.training.run_rules import check_name
 
@@ -36,7 +34,7 @@ class Wanted:
 def run(wanted: Wanted) -> None:
     """Search, showing what goes on. All that can be wrong with the words is found first."""
     if wanted.picture is not None:
-        _check_picture(wanted.picture)
+        check_picture(wanted.picture)
     if wanted.resume is not None:
         typed = {
             f"the recipe '{wanted.recipe}'": wanted.recipe,
@@ -90,21 +88,7 @@ def run(wanted: Wanted) -> None:
         _draw(result, wanted.picture)
 
 
-def _check_picture(path: Path) -> None:
-    """A search may take days: better to hear now that its picture cannot be drawn."""
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UserError(f"--picture must end in {', '.join(SUFFIXES)}, got '{path.name}'")
-    if not path.parent.is_dir():
-        raise UserError(f"--picture: there is no folder {path.parent}")
-    if suffix != ".svg" and importlib.util.find_spec("matplotlib") is None:
-        raise UserError(
-            "--picture: PNG and PDF need matplotlib: pip install 'prnas[figures]', or write .svg"
-        )
-
-
 def _draw(result: SearchResult, path: Path) -> None:
-    from prnas.commands.pictures import save_picture
     from prnas.reporting.drawing import draw_genotype
 
     title = result.folder.name if result.folder else None

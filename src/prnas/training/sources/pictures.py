@@ -59,11 +59,17 @@ def is_grey(path: Path) -> bool:
     return grey
 
 
-def read_picture(path: Path, size: int, channels: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A file's image, upright and opaque, (channels, size, size): the middle of it."""
+def read_picture(
+    path: Path, size: int | tuple[int, int], channels: int
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A file's image, upright and opaque, (channels, size, size): the middle of it.
+
+    A size that is no square is (height, width).
+    """
+    longest = size if isinstance(size, int) else max(size)
     try:
         with _opened(path) as image:
-            image.draft(None, (2 * size, 2 * size))  # large JPEGs decode at a fraction
+            image.draft(None, (2 * longest, 2 * longest))  # large JPEGs decode at a fraction
             upright = ImageOps.exif_transpose(image)
             plain = _grey(upright) if channels == 1 else _colours(upright)
             pixels = np.asarray(resized(plain, size))
@@ -74,15 +80,20 @@ def read_picture(path: Path, size: int, channels: int) -> np.ndarray[Any, np.dty
     return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
 
 
-def resized(image: Image.Image, size: int) -> Image.Image:
-    """The short side becomes `size`; of the long one the middle is kept."""
+def resized(image: Image.Image, size: int | tuple[int, int]) -> Image.Image:
+    """A square of `size`, or (height, width): scaled to cover it, and the middle is kept."""
+    rows, columns = (size, size) if isinstance(size, int) else size
     width, height = image.size
-    if (width, height) == (size, size):
+    if (height, width) == (rows, columns):
         return image
-    side = min(width, height)
-    left, top = (width - side) / 2, (height - side) / 2
-    box = (left, top, left + side, top + side)
-    return image.resize((size, size), Image.Resampling.BILINEAR, box=box)
+    # What is seen of the image: whole numbers for a square, so that nothing is rounded.
+    if width * rows <= height * columns:
+        across, down = float(width), width * rows / columns
+    else:
+        across, down = height * columns / rows, float(height)
+    left, top = (width - across) / 2, (height - down) / 2
+    box = (left, top, min(left + across, width), min(top + down, height))
+    return image.resize((columns, rows), Image.Resampling.BILINEAR, box=box)
 
 
 def _opened(path: Path) -> Image.Image:
@@ -108,9 +119,11 @@ def _is_sixteen_bit(image: Image.Image) -> bool:
 
 
 def _grey(image: Image.Image) -> Image.Image:
-    # `exif_transpose` forgets the format, but only grey images come here.
+    # `exif_transpose` forgets the format, but `_opened` has refused other 32-bit images.
     if image.mode.startswith("I"):
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    if image.mode not in _GREY and image.has_transparency_data:
+        image = _colours(image)
     return image.convert("L")
 
 

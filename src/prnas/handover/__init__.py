@@ -1,0 +1,1 @@
+"""Trained models in use: tested, asked, handed over."""

@@ -1,0 +1,68 @@
+"""What a model got right and wrong: counts, and a few lines of arithmetic on them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+Counts = tuple[tuple[int, ...], ...]
+Z_95 = 1.959963984540054  # 95 % of a normal distribution are this many deviations around its mean
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Images of one class that were taken for another; `share` is that of the class's images."""
+
+    true: int
+    predicted: int
+    count: int
+    share: float
+
+
+def ranks(logits: Tensor, labels: Tensor) -> Tensor:
+    """The place of each image's right class, from 0; among equals, the first class is before.
+
+    Logits are (n, classes), labels (n,). An image counts for top-k where its rank is below k.
+    """
+    own = logits.gather(1, labels[:, None])
+    above = (logits > own).sum(1)
+    classes = torch.arange(logits.shape[1], device=logits.device)
+    equal_before = (logits == own) & (classes < labels[:, None])
+    return above + equal_before.sum(1)
+
+
+def confusion_matrix(labels: Tensor, predicted: Tensor, classes: int) -> Tensor:
+    """How many images of each class (row) were taken for each class (column): int64."""
+    pairs = torch.bincount(labels * classes + predicted, minlength=classes * classes)
+    return pairs.view(classes, classes)
+
+
+def loss_sum(logits: Tensor, labels: Tensor) -> float:
+    """The cross-entropy of the images, in nats, added up in double precision."""
+    return float(F.cross_entropy(logits.double(), labels, reduction="sum"))
+
+
+def confusions(counts: Sequence[Sequence[int]], most: int) -> tuple[Confusion, ...]:
+    """The most frequent mistakes: by number of images, then by share of the class."""
+    found = [
+        Confusion(true, predicted, count, count / sum(row))
+        for true, row in enumerate(counts)
+        for predicted, count in enumerate(row)
+        if count and predicted != true
+    ]
+    found.sort(key=lambda one: (-one.count, -one.share))
+    return tuple(found[:most])
+
+
+def interval(right: int, total: int) -> tuple[float, float]:
+    """Where the true accuracy lies, with 95 % confidence, if `right` of `total` images are right.
+
+    Wilson's score interval: it stays within 0 and 1, and is sound for few images, too.
+    """
+    share, z2 = right / total, Z_95**2 / total
+    middle = (share + z2 / 2) / (1 + z2)
+    half = math.sqrt(z2 * (share * (1 - share) + z2 / 4)) / (1 + z2)
+    return (0.0 if right == 0 else middle - half), (1.0 if right == total else middle + half)

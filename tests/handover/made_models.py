@@ -1,0 +1,52 @@
+"""Tiny models with odd weights, for tests."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from prnas.models.card import ModelCard
+from prnas.models.model import Model, load, network_of, save_model
+from prnas.space import zoo
+
+DIGITS = tuple(map(str, range(10)))
+
+
+def card(**changes: Any) -> ModelCard:
+    """For the embedded digits, if nothing is changed."""
+    fields: dict[str, Any] = {
+        "genotype": zoo.get("pr-darts-dl1"),
+        "channels": 2,
+        "cells": 3,
+        "input_shape": (1, 8, 8),
+        "class_names": DIGITS,
+        "mean": (0.3,) * changes.get("input_shape", (1,))[0],
+        "std": (0.4,) * changes.get("input_shape", (1,))[0],
+        "config": {"data": {"name": "digits"}},
+    }
+    return ModelCard(**(fields | changes))
+
+
+def save_tiny(folder: Path, **changes: Any) -> Path:
+    """An untrained model that yet guesses various classes: its statistics are those of images."""
+    known = card(**changes)
+    network = network_of(known)
+    generator = torch.Generator().manual_seed(0)
+    channels, height, width = known.input_shape
+    coarse = torch.randn(64, channels, 3, 3, generator=generator)
+    images = nn.functional.interpolate(coarse, size=(height, width), mode="bilinear")
+    for part in network.modules():
+        if isinstance(part, nn.BatchNorm2d):
+            part.momentum = None  # the mean of all that is seen
+    with torch.no_grad():
+        network.train()(images)
+        logits = network.eval()(images)
+        network.classifier.bias -= logits.mean(0)
+        network.classifier.weight *= 3
+    save_model(folder, network, known)
+    return folder
+
+
+def tiny(folder: Path, **changes: Any) -> Model:
+    return load(save_tiny(folder, **changes))
