@@ -1,0 +1,87 @@
+"""Published and random cells, trained in the same small way on CIFAR-10.
+
+python -m benchmarks.cells [--seeds 2] [--random 5] [--runs runs/cells] [--data-root FOLDER]
+
+Prints a Markdown table. Trainings that are already there are not repeated, and one that was
+stopped goes on.
+"""
+
+import argparse
+from pathlib import Path
+from random import Random
+
+from prnas import recipes
+from prnas.retrain_config import RetrainConfig
+from prnas.space import zoo
+from prnas.space.genotype import Genotype
+from prnas.space.sampling import random_genotype
+from prnas.training.seeds import SeedsResult, is_group, resume_seeds, start_seeds
+
+PUBLISHED = ("pr-darts-dl1", "pr-darts-dl2", "pr-darts-dr", "pr-darts-ur", "darts-v2", "p-darts")
+# Test errors on CIFAR-10 as published, in per cent: for comparison only.
+TOLD = {
+    "pr-darts-dl1": "2.74 ± 0.12",
+    "pr-darts-dl2": "2.51 ± 0.09",
+    "pr-darts-dr": "2.55 ± 0.19",
+    "pr-darts-ur": "3.79 ± 0.24",
+    "darts-v2": "2.83",
+    "p-darts": "2.50",
+}
+
+
+def cells(number: int) -> dict[str, Genotype]:
+    """The published ones, and some drawn from DARTS's space."""
+    operations = recipes.get("darts").space.initial_pool
+    drawn = {f"random-{seed}": random_genotype(operations, Random(seed)) for seed in range(number)}
+    return {name: zoo.get(name) for name in PUBLISHED} | drawn
+
+
+def train(name: str, config: RetrainConfig, seeds: int, runs: Path) -> SeedsResult:
+    folder = runs / name
+    if is_group(folder):
+        return resume_seeds(folder, watchers=lambda number, of: [])
+    return start_seeds(config, seeds, runs=runs, name=name, watchers=lambda number, of: [])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--random", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--runs", type=Path, default=Path("runs/cells"))
+    parser.add_argument("--data-root")
+    parser.add_argument(
+        "--part", type=int, default=0, help="train only every --of-th cell, from this on"
+    )
+    parser.add_argument("--of", type=int, default=1)
+    options = parser.parse_args()
+    base = recipes.get_retrain("retrain-cifar10-small")
+    base = RetrainConfig.from_data(base.to_data(), [f"compute.threads={options.threads}"])
+    if options.data_root:
+        data = base.data.model_copy(update={"root": options.data_root})
+        base = base.model_copy(update={"data": data})
+    print(
+        "| cell | parameters | MACs, million | test error, % | by seed | published, % | time, s |"
+    )
+    print("|---|---|---|---|---|---|---|", flush=True)
+    for name, genotype in cells(options.random).items():
+        config = base.model_copy(update={"genotype": genotype})
+        found = train(name, config, options.seeds, options.runs)
+        first = found.results[0]
+        spread = "" if found.deviation is None else f" ± {100 * found.deviation:.2f}"
+        by_seed = ", ".join(f"{100 * error:.2f}" for error in found.test_errors)
+        seconds = sum(one.seconds for one in found.results)
+        row = [
+            name,
+            f"{first.parameters:,}",
+            f"{first.macs / 1e6:.2f}",
+            f"{100 * found.mean:.2f}{spread}",
+            by_seed,
+            TOLD.get(name, "–"),
+            f"{seconds:.0f}",
+        ]
+        print(f"| {' | '.join(row)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
