@@ -25,6 +25,10 @@ ALLOWED = {
         *("space", "nets", "models", "reporting", "config", "recipes", "training"),
         *("atomic", "errors", "yaml_files"),
     },
+    "handover": {
+        *("space", "nets", "models", "training", "reporting", "handover"),
+        *("atomic", "errors"),
+    },
 }
 
 
@@ -84,6 +88,7 @@ def modules_after(*arguments: str) -> set[str]:
         ["--help"],
         ["space", "--help"],
         ["search", "--help"],
+        ["export", "--help"],
         ["space"],
         ["zoo"],
         ["recipes"],

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from prnas.config import SearchConfig
+    from prnas.handover.export import export
     from prnas.models.model import Model, load
     from prnas.nets.network import build
     from prnas.space import zoo
@@ -28,6 +29,7 @@ __all__ = [
     "Zero",
     "__version__",
     "build",
+    "export",
     "load",
     "search",
     "zoo",
@@ -37,6 +39,7 @@ __all__ = [
 _HOMES = {
     "SearchConfig": "prnas.config",
     "build": "prnas.nets.network",
+    "export": "prnas.handover.export",
     "Model": "prnas.models.model",
     "load": "prnas.models.model",
     "Cell": "prnas.space.genotype",

@@ -1,0 +1,1 @@
+"""A trained model leaves prnas: files that other tools load without it."""
