@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def _size(file: Path) -> str:
 
 
 @contextmanager
-def _status() -> Iterator[Callable[[str], object]]:
+def _status() -> Generator[Callable[[str], object], None, None]:
     """A line that says what goes on, and vanishes; only where standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda text: None

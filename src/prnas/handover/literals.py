@@ -80,7 +80,7 @@ def _parts(value: Value) -> tuple[str, list[tuple[str, Value]], str]:
         case str():
             return quoted(value), [], ""
         case int() | float():
-            return repr(value), [], ""
+            return repr(value).replace("e+", "e"), [], ""
         case Call():
             named = [(f"{name}=", part) for name, part in value.values.items()]
             return f"{value.function}(", [("", value.first), *named], ")"

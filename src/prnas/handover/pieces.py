@@ -193,7 +193,7 @@ class Stem(nn.Module):
 
 IMAGENET_STEM = '''\
 class Stem(nn.Module):
-    """Three convolutions of stride 2: the first cell reads after two and after three."""
+    """Convolutions of stride 2: the first cell reads after two and after three."""
 
     def __init__(self, c_in: int, c_out: int) -> None:
         super().__init__()
@@ -262,7 +262,7 @@ def normalize(pixels: Tensor) -> Tensor:
 
 
 def read_safetensors(path: str | Path) -> dict[str, Tensor]:
-    """The tensors of a file: the header's length, the header in JSON, then the numbers."""
+    """A file's tensors: the length of the header, the header in JSON, the numbers."""
     data = bytearray(Path(path).read_bytes())
     start = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:start])
