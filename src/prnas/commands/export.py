@@ -30,6 +30,7 @@ def run(
                 "checked": exported.checked,
                 "largest_difference": exported.largest_difference,
                 "largest_logit": exported.largest_logit,
+                "rounding": exported.rounding,
                 "loading": list(exported.loading),
             }
         )
@@ -38,14 +39,15 @@ def run(
 
 
 def _show(exported: Exported) -> None:
-    logits = f"of logits up to {exported.largest_logit:.3g}"
+    difference = f"{exported.largest_difference:.1e}, of logits up to {exported.largest_logit:.3g}"
     show(
         facts(
             [
                 *_lines("wrote", [f"{file} ({_size(file)})" for file in exported.files]),
                 ("takes", exported.takes),
                 ("checked", exported.checked),
-                ("", f"largest difference {exported.largest_difference:.1e}, {logits}"),
+                ("", f"largest difference {difference}"),
+                ("", f"(the model's own rounding: {exported.rounding:.1e})"),
                 *_lines("load it", exported.loading),
             ]
         )

@@ -31,6 +31,7 @@ class Exported:
     checked: str
     largest_difference: float  # of logits, from the model's
     largest_logit: float
+    rounding: float  # of the model's own logits, at most: from those in double precision
     loading: tuple[str, ...]  # lines of Python
 
 
@@ -73,6 +74,7 @@ def export(
         f"{CHECKED_WITH[target.file_format]}, on random images in batches of {batches_in_words()}",
         agreement.difference,
         agreement.logit,
+        agreement.rounding,
         _loading(target),
     )
 
@@ -117,7 +119,7 @@ def _takes(file_format: Format, normalize: bool) -> str:
     if file_format == "safetensors":
         return "weights by name; the card has the cells, normalisation and class names"
     if file_format == "python":
-        return "normalised images; its normalize(pixels) makes them of pixels from 0 to 1"
+        return "normalised images, as its normalize(pixels) makes them"
     return INPUT[normalize]
 
 

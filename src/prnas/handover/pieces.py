@@ -25,7 +25,8 @@ FILES = (
 LEGEND = """\
 # The two cells. A line is a node: it adds up two operations, each on the state that is
 # given with it. States 0 and 1 are the outputs of the two cells before; the nodes
-# follow. In a reduction cell, operations on states 0 and 1 have stride 2."""
+# follow. In a reduction cell, operations on states 0 and 1 have stride 2. What the
+# names mean is in OPERATIONS, below."""
 
 RELU_CONV_BN = '''\
 class ReluConvBN(nn.Module):

@@ -59,16 +59,20 @@ def _docstring(card: ModelCard, name: str) -> str:
     paragraphs = {
         "title": f"A network that sorts {height} x {width} {COLOURS.get(channels, '')}images "
         f"into {classes}.",
-        "about": textwrap.fill(Template(pieces.ABOUT).substitute(words), WIDTH),
-        "files": textwrap.fill(Template(pieces.FILES).substitute(words), WIDTH),
+        "about": _paragraph(Template(pieces.ABOUT).substitute(words)),
+        "files": _paragraph(Template(pieces.FILES).substitute(words)),
     }
     return Template(pieces.DOCSTRING).substitute(words | paragraphs)
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_on_hyphens=False, break_long_words=False)
 
 
 def _origin(genotype: Genotype) -> str:
     for entry in zoo.entries().values():
         if entry.genotype == genotype:
-            return f"Its cells are published: {entry.title} ({entry.reference})."
+            return f"Its cells are those of {entry.title} ({entry.reference})."
     return "Its cells were found by architecture search."
 
 
