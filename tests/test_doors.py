@@ -91,6 +91,7 @@ def modules_after(*arguments: str) -> set[str]:
         ["search", "--help"],
         ["evaluate", "--help"],
         ["predict", "--help"],
+        ["export", "--help"],
         ["space"],
         ["zoo"],
         ["recipes"],

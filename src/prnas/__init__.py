@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from prnas.config import SearchConfig
+    from prnas.handover.export import export
     from prnas.models.model import Model, load
     from prnas.nets.network import build
     from prnas.retrain_config import RetrainConfig
@@ -33,6 +34,7 @@ __all__ = [
     "Zero",
     "__version__",
     "build",
+    "export",
     "load",
     "retrain",
     "search",
@@ -47,6 +49,7 @@ _HOMES = {
     "TrainingCallback": "prnas.training.callbacks",
     "retrain": "prnas.training.retrain",
     "build": "prnas.nets.network",
+    "export": "prnas.handover.export",
     "Model": "prnas.models.model",
     "load": "prnas.models.model",
     "Cell": "prnas.space.genotype",

@@ -424,6 +424,43 @@ def predict(
     command.run(model, list(images), top, batch, accelerator, threads, as_json)
 
 
+# The same words as in `prnas.handover.target`.
+ExportFormat = Literal["safetensors", "onnx", "pt2", "python"]
+
+
+@app.command
+def export(
+    model: Annotated[Path, Parameter(help="A trained model: its folder, or that of its training.")],
+    /,
+    *,
+    out: Annotated[
+        Path,
+        Parameter(
+            name=["--out", "-o"],
+            help="A .onnx, .pt2 (torch.export), .py (a file of its own) or .safetensors file, or a "
+            "folder for safetensors.",
+        ),
+    ],
+    format_: Annotated[
+        ExportFormat | None,
+        Parameter(name="--format", help="The format, where the name's ending does not tell."),
+    ] = None,
+    normalize: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Put the normalisation inside: .onnx and .pt2 then take pixels 0 to 1.",
+        ),
+    ] = False,
+    force: Annotated[bool, Parameter(negative="", help="Write over existing files.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Export a trained model for other tools, which need no prnas; checked before it is written."""
+    from prnas.commands import export as command
+
+    command.run(model, out, format_, normalize, force, as_json)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console command. A user's mistake ends in one message and exit code 2."""
     from prnas.errors import UserError

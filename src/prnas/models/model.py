@@ -93,38 +93,50 @@ def model_folder(path: Path) -> Path:
     )
 
 
+def model_files(path: Path) -> tuple[Path, Path]:
+    """The weights and the card: in a folder as above, or NAME.safetensors and NAME.json."""
+    if path.suffix in (".safetensors", ".json"):
+        pair = path.with_suffix(".safetensors"), path.with_suffix(".json")
+        if all(os.path.isfile(one) for one in pair):  # noqa: PTH113 - false for impossible names
+            return pair
+    folder = model_folder(path)
+    return folder / WEIGHTS, folder / CARD
+
+
 def load(path: Path | str) -> Model:
     """A trained model, in evaluation mode: from its folder, one of its files, or a run's folder.
 
     Nothing is unpickled; the weights are verified by their checksum. A `UserError` says what is
     wrong.
     """
-    folder = model_folder(Path(path))
+    weights_file, card_file = model_files(Path(path))
     try:
-        with (folder / CARD).open("rb") as file:
+        with card_file.open("rb") as file:
             text = file.read(MOST_CARD_BYTES).decode()
-        data = (folder / WEIGHTS).read_bytes()
+        data = weights_file.read_bytes()
     except UnicodeDecodeError:
-        raise UserError(f"{folder / CARD} is not a text file") from None
+        raise UserError(f"{card_file} is not a text file") from None
     except OSError as error:
         raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
     try:
         card, checksum = ModelCard.loads(text)
     except FormatError as error:
-        raise UserError(f"{folder / CARD}: {error}") from None
+        raise UserError(f"{card_file}: {error}") from None
     if hashlib.sha256(data).hexdigest() != checksum:
         raise UserError(
-            f"{folder / WEIGHTS} is damaged, or of another model: {CARD} has another checksum"
+            f"{weights_file} is damaged, or of another model: {card_file.name} has another checksum"
         )
     try:
         tensors = load_tensors(data)
     except (SafetensorError, ValueError) as error:
-        raise UserError(f"{folder / WEIGHTS} cannot be read: {error!s:.200}") from None
+        raise UserError(f"{weights_file} cannot be read: {error!s:.200}") from None
     network = network_of(card)
     known = network.state_dict()
     if {name: one.shape for name, one in tensors.items()} != {
         name: one.shape for name, one in known.items()
     }:
-        raise UserError(f"{folder / WEIGHTS} does not hold the weights of the network in {CARD}")
+        raise UserError(
+            f"{weights_file} does not hold the weights of the network in {card_file.name}"
+        )
     network.load_state_dict(tensors)
     return Model(network, card).eval()

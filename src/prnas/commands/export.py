@@ -1,0 +1,75 @@
+"""`prnas export`: a trained model as files for other tools."""
+
+import shlex
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from prnas.commands.output import facts, show, show_json, show_next
+from prnas.handover.export import Exported, export
+from prnas.handover.target import Format
+
+
+def run(
+    model: Path, out: Path, file_format: Format | None, normalize: bool, force: bool, as_json: bool
+) -> None:
+    with _status() as tell:
+        exported = export(
+            model, out, file_format=file_format, normalize=normalize, force=force, tell=tell
+        )
+    if as_json:
+        show_json(
+            {
+                "format": exported.file_format,
+                "files": [str(file) for file in exported.files],
+                "takes": exported.takes,
+                "checked": exported.checked,
+                "largest_difference": exported.largest_difference,
+                "largest_logit": exported.largest_logit,
+                "rounding": exported.rounding,
+                "loading": list(exported.loading),
+            }
+        )
+    else:
+        _show(exported)
+
+
+def _show(exported: Exported) -> None:
+    difference = f"{exported.largest_difference:.1e}, of logits up to {exported.largest_logit:.3g}"
+    show(
+        facts(
+            [
+                *_lines("wrote", [f"{file} ({_size(file)})" for file in exported.files]),
+                ("takes", exported.takes),
+                ("checked", exported.checked),
+                ("", f"largest difference {difference}"),
+                ("", f"(the model's own rounding: {exported.rounding:.1e})"),
+                *_lines("load it", exported.loading),
+            ]
+        )
+    )
+    if exported.file_format == "python":
+        show_next(f"python {shlex.quote(str(exported.files[-1]))}")
+
+
+def _lines(name: str, lines: Sequence[str]) -> list[tuple[str, str]]:
+    return [("" if place else name, line) for place, line in enumerate(lines)]
+
+
+def _size(file: Path) -> str:
+    size = file.stat().st_size
+    return f"{size / 1e6:,.1f} MB" if size >= 99_950 else f"{size / 1e3:.1f} kB"
+
+
+@contextmanager
+def _status() -> Generator[Callable[[str], object], None, None]:
+    """A line that says what goes on, and vanishes; only where standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    with Console(stderr=True).status("loading") as status:
+        yield lambda text: status.update(Text(text))

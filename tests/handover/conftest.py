@@ -1,0 +1,5 @@
+"""One thread a test process: pytest-xdist runs as many processes as there are cores."""
+
+import torch
+
+torch.set_num_threads(1)
