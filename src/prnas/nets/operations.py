@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from prnas.nets.training_conv import DepthwiseConv
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
 
 
@@ -17,10 +18,7 @@ class SeparableConv(nn.Module):
         self, c_in: int, c_out: int, kernel: int, stride: int, dilation: int, affine: bool
     ) -> None:
         super().__init__()
-        padding = dilation * (kernel - 1) // 2
-        self.depthwise = nn.Conv2d(
-            c_in, c_in, kernel, stride, padding, dilation, groups=c_in, bias=False
-        )
+        self.depthwise = DepthwiseConv(c_in, kernel, stride, dilation)
         self.pointwise = nn.Conv2d(c_in, c_out, 1, bias=False)
         self.bn = nn.BatchNorm2d(c_out, affine=affine)
 
