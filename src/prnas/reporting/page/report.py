@@ -1,0 +1,28 @@
+"""From runs to a page."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from prnas.atomic import write_atomically
+from prnas.reporting.page.comparison import comparison
+from prnas.reporting.page.html import render
+from prnas.reporting.page.search_view import SearchView
+from prnas.reporting.page.training_view import TrainingView
+from prnas.reporting.page.view import RunInfo, View
+
+FILE = "report.html"  # in a run's folder
+
+
+def view_of(info: RunInfo) -> SearchView | TrainingView:
+    return TrainingView(info) if info.is_training else SearchView(info)
+
+
+def page_data(views: Sequence[View]) -> dict[str, Any]:
+    """What the page of one run, or of several, is made from."""
+    runs = [view.data() for view in views]
+    return {"runs": runs, "comparison": comparison(views, runs) if len(views) > 1 else None}
+
+
+def write_page(path: Path, views: Sequence[View]) -> None:
+    write_atomically(path, render(page_data(views)).encode())
