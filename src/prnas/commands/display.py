@@ -33,21 +33,19 @@ REASONS = {
 class Display(Callback):
     """Shows a search on standard output.
 
-    `quiet` leaves all but the end out, and sends notes to standard error. `picture` says that a
-    drawing is saved anyway, so that none is proposed. The search goes on when its terminal or log
-    can no longer be written; only a pipe whose reader has left ends it, as is the custom.
+    `quiet` leaves all but the end out, and sends notes to standard error. The search goes on
+    when its terminal or log can no longer be written; only a pipe whose reader has left ends it, as
+    is the custom.
     """
 
     def __init__(
         self,
         *,
         quiet: bool = False,
-        picture: bool = False,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.started = False  # stays so in all processes but the first
         self._quiet = quiet
-        self._picture = picture
         self._clock = clock
         self._lost = False
         self._live: Live | None = None
@@ -137,7 +135,7 @@ class Display(Callback):
         if self._lost:
             return
         try:
-            show_found(result, self._picture)
+            show_found(result)
             sys.stdout.flush()
         except BrokenPipeError:
             raise

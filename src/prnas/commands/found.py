@@ -13,6 +13,7 @@ from prnas.training.callbacks import SearchResult
 # What a run folder holds, in the order in which it is told; other files are just named.
 CONTENTS = {
     "genotype.json": "the cells",
+    "report.html": "the whole search to look at: open it in a browser",
     "config.yaml": "the whole config: runs the search again",
     "records.jsonl": "a record of every epoch, cycle and batch size",
     "environment.json": "versions, device and commands",
@@ -22,8 +23,8 @@ CONTENTS = {
 }
 
 
-def show_found(result: SearchResult, picture: bool = False) -> None:
-    """Tell a person what the search found. `picture`: one is being saved anyway."""
+def show_found(result: SearchResult) -> None:
+    """Tell a person what the search found."""
     for role in ROLES:
         show("")
         show_heading(f"{role} cell")
@@ -37,9 +38,8 @@ def show_found(result: SearchResult, picture: bool = False) -> None:
         pairs.append(("run folder", str(result.folder)))
         pairs += [("", line) for line in _contents(result.folder)]
     show("", facts(pairs))
-    if result.folder is not None and not picture:
-        genotype = shlex.quote(str(result.folder / "genotype.json"))
-        command = f"prnas draw {genotype} -o cells.svg"
+    if result.folder is not None:
+        command = f"prnas retrain {shlex.quote(str(result.folder))}"
         # A log is read later, by someone who wants to know this too.
         show_next(command) if sys.stdout.isatty() else show(f"next: {command}")
 

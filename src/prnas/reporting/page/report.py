@@ -21,7 +21,13 @@ def view_of(info: RunInfo) -> SearchView | TrainingView:
 def page_data(views: Sequence[View]) -> dict[str, Any]:
     """What the page of one run, or of several, is made from."""
     runs = [view.data() for view in views]
-    return {"runs": runs, "comparison": comparison(views, runs) if len(views) > 1 else None}
+    if len(views) == 1:
+        return {"runs": runs, "comparison": None}
+    found = comparison(views, runs)
+    for run in runs:
+        if "cycles" in run:  # of every edge's pools, a comparison shows nothing
+            run["cycles"] = {**run["cycles"], "steps": {}, "now": {}}
+    return {"runs": runs, "comparison": found}
 
 
 def write_page(path: Path, views: Sequence[View]) -> None:

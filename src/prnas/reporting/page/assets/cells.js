@@ -1,5 +1,7 @@
 // The cells, evolving: a slider over cycles, for every edge its pool, and the genotype at the end.
 const stateName = (state) => state < 2 ? `c(k−${2 - state})` : `B${state - 1}`;
+// In the cramped boxes a conv is told by its sizes alone: nothing else is.
+const brief = (label) => label.replace(/^conv /, "");
 const edgeName = ([target, source]) => `${stateName(source)} → ${stateName(target)}`;
 
 class CellsView {
@@ -24,10 +26,10 @@ class CellsView {
 
   legend() {
     const key = (className, text) => el("span", { class: `key ${className}` }, el("i"), text);
-    return el("div", { class: "keys" }, ...["conv", "pool", "skip"].map((type) => key(`type-${type}`, type)),
+    return el("div", { class: "keys" }, key("type-conv", "conv: kernel, d dilation, ×[widths]"), key("type-pool", "pool"), key("type-skip", "skip"),
       el("span", { class: "key" }, el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
       el("span", { class: "key" }, el("s", null, "pruned"), " at its end"),
-      el("span", { class: "key" }, el("b", { class: "child-mark" }, "+"), "child that then came in"));
+      el("span", { class: "key" }, el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"));
   }
 
   get numCycles() { return this.run.cycles.steps.normal.length; }
@@ -113,15 +115,15 @@ class CellsView {
       const weight = gone ? scores.get(op) : weights ? weights[i] : null;
       const row = el("span", { class: `candidate type-${types[op]}${gone ? " pruned" : ""}`, title: this.candidateTitle(op, weight, gone, fresh.has(op)) },
         weights ? el("span", { class: "bar" }) : null,
-        el("span", { class: "candidate-name" }, fresh.has(op) ? el("b", { class: "fresh-mark" }, "●") : null, operations[op]),
+        el("span", { class: "candidate-name" }, fresh.has(op) ? el("b", { class: "fresh-mark" }, "●") : null, brief(operations[op])),
         el("span", { class: "candidate-value" }, weights ? show.weight(weight) : ""));
       if (weights) { row.firstChild.style.width = `${100 * weights[i] / full}%`; row.style.setProperty("--equal", `${100 / ops.length / full}%`); }
       return row;
     });
     const children = added.map(([child, parent, morphism, probability, returned]) =>
       el("span", { class: `child type-${types[child]}`, title: `${operations[child]}: ${morphisms[morphism]} of ${operations[parent]}, which was drawn with probability ${show.percent(probability)}${returned ? "; held before" : ""}` },
-        el("b", { class: "child-mark" }, "+"), operations[child],
-        el("small", null, `${morphisms[morphism]} of ${operations[parent]}${returned ? " (again)" : ""}`)));
+        el("b", { class: "child-mark" }, "+"), brief(operations[child]), returned ? " ↺" : null,
+        el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`)));
     const title = positions[number] ? edgeName(positions[number]) : `edge ${number + 1}`;
     return el("button", { type: "button", class: "edge", "data-edge": `${role}-${number}`, "aria-pressed": "false", "aria-label": `${role} cell, edge ${title}: show its family tree`, onclick: () => this.select(role, number, true) },
       el("span", { class: "edge-name" }, title), rows, children.length ? el("span", { class: "children" }, children) : null);

@@ -20,7 +20,7 @@ class RunPage {
       fill(this.body, [el("section", { class: "curves", id: "curves" }, el("h2", null, "Curves"), group.said,
         el("p", { class: "lead" }, "Drag over a chart, or choose a cycle, to zoom all of them; point at an epoch to read its values; a name in a legend hides its line. By keyboard: ← → + − 0 on a chart."),
         el("div", { class: "sticky" }, this.timeline.node),
-        chartSection("Learning", run.kind === "search" ? "shaded: grace epochs" : null, charts.learning, "wide"),
+        chartSection("Learning", run.kind === "search" ? "weights, architecture: while they were trained, each on its half of the images; shaded: grace epochs" : null, charts.learning, "wide"),
         charts.pools ? chartSection("What the pools hold", "steps: the pools that each cycle trained", charts.pools) : null,
         chartSection("Speed and memory", null, charts.machine)),
         this.cells ? this.cells.node : null, this.extra]);

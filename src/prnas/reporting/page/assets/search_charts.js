@@ -62,8 +62,8 @@ function searchCharts(group, run) {
   const accuracy = { id: "accuracy", title: "Accuracy", format: show.percent, tick: show.share, height: 210 };
   const loss = { id: "loss", title: "Loss", format: show.fixed(3), tick: show.short, height: 210 };
   const scores = (what) => [
-    epochLine(run, `weights_${what}`, "training, weights' half", "blue"),
-    epochLine(run, `architecture_${what}`, "training, architecture half", "sky", DASHES[1]),
+    epochLine(run, `weights_${what}`, "weights", "blue"),
+    epochLine(run, `architecture_${what}`, "architecture", "sky", DASHES[1]),
     epochLine(run, `validation_${what}`, "validation", "red")];
   const types = Object.keys(TYPE_COLORS).filter((type) => type !== "zero" ||
     ROLES.some((role) => run.cycles.pools[role].some((pool) => pool.types.zero)));
