@@ -64,8 +64,8 @@ class CompareView {
     }
     if (!this.node.firstChild) {
       fill(this.node, [el("h2", null, this.kind === "search" ? "Searches over each other" : "Trainings over each other"), group.said,
-        el("div", { class: "sticky" }, this.keys, this.timeline.node), chartSection("Learning", null, made.learning, "wide no-legend"),
-        made.pools ? chartSection("What the pools hold", null, made.pools, "no-legend") : null, chartSection("Speed and memory", null, made.machine, "no-legend")]);
+        el("div", { class: "sticky" }, this.keys, this.timeline.node), chartSection("Learning", null, made.learning, "pair no-legend"),
+        made.pools ? chartSection("What the pools hold", null, made.pools, "no-legend") : null, chartSection("Speed and memory", null, made.machine, "five no-legend")]);
     }
   }
 

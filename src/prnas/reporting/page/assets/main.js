@@ -22,7 +22,7 @@ class RunPage {
         el("div", { class: "sticky" }, this.timeline.node),
         chartSection("Learning", run.kind === "search" ? "weights, architecture: while they were trained, each on its half of the images; shaded: grace epochs" : null, charts.learning, "wide"),
         charts.pools ? chartSection("What the pools hold", "steps: the pools that each cycle trained", charts.pools) : null,
-        chartSection("Speed and memory", null, charts.machine)),
+        chartSection("Speed and memory", null, charts.machine, charts.machine.length > 4 ? "five" : "")),
         this.cells ? this.cells.node : null, this.extra]);
     }
     if (this.cells) this.cells.update(run);

@@ -64,7 +64,12 @@ function linePath(series, from, to, toX, toY) {
   let alone = true, before = null;
   for (let i = start; i < xs.length; i += 1) {
     const gap = missing(ys[i]);
-    if (gap) { flush(); open = false; column = null; before = null; continue; }
+    if (gap) {
+      flush();
+      if (series.step && before !== null) emit(toX(xs[i]), before);
+      open = false; column = null; before = null;
+      continue;
+    }
     const x = toX(xs[i]), y = toY(ys[i]);
     alone = before === null && (i + 1 >= xs.length || missing(ys[i + 1]));
     if (series.step && before !== null) { flush(); emit(x, before); column = null; }

@@ -62,7 +62,7 @@ class TreeView {
     const distinct = new Set(all.map((one) => one.op)).size;
     this.summary.textContent = `${plural(distinct, "operation")} tried on this edge` + (run.genotype ? (chosen ? `; ${chosen} is in the genotype` : "; the edge is not in the genotype") : "");
     const done = run.cycles.steps[edge.role].length;
-    const columns = Math.max(1, Math.max(run.schedule.length, done) + (run.ended ? 0 : 0));
+    const columns = Math.max(1, run.schedule.length, done);
     const gutter = Math.min(270, Math.max(138, this.width * 0.34));
     const tail = 46;
     const unit = Math.max(14, (this.width - gutter - tail) / columns);
@@ -118,7 +118,7 @@ class TreeView {
     const marks = [];
     if (one.to !== null && one.to <= columns) marks.push(svg("text", { class: "tree-end", x: x(end) + 4, y: y + 3.5 }, `✕ ${show.weight(one.score)}`));
     else if (chosen && chosen === operations[one.op]) marks.push(svg("text", { class: "tree-star", x: x(end) + 4, y: y + 4 }, "★"));
-    const origin = one.morphism === null ? "from the start" : morphisms[one.morphism] + (one.returned ? " (again)" : "");
+    const origin = one.morphism === null ? "from the start" : morphisms[one.morphism] + (one.returned ? " ↺" : "");
     return svg("g", { class: `tree-row type-${types[one.op]}` }, svg("title", null, this.sentence(one)),
       one.depth ? svg("path", { class: "tree-branch", d: `M${indent - 8} ${y - 14}V${y - 3}H${indent - 2}` }) : null,
       svg("text", { class: "tree-name", x: indent, y: y - 1 }, operations[one.op]),
