@@ -6,8 +6,6 @@ from pathlib import Path
 
 from prnas.atomic import write_atomically
 from prnas.errors import UserError
-from prnas.reporting.page.search_view import SearchView
-from prnas.reporting.page.training_view import TrainingView
 from prnas.reporting.page.view import View
 
 
@@ -32,8 +30,7 @@ def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
             used.add(name)
             target = folder if len(views) == 1 else folder / name
             target.mkdir(parents=True, exist_ok=True)
-            genotype = view.genotype if isinstance(view, SearchView | TrainingView) else None
-            for file, content in figures(view.data(), genotype):
+            for file, content in figures(view.data(), view.genotype):
                 write_atomically(target / file, content)
                 written.append(target / file)
     except OSError as error:

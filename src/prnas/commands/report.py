@@ -1,6 +1,7 @@
 """`prnas report`: a run, or several beside each other, as a page to look at."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from prnas.commands.output import show, show_json, show_next
@@ -48,13 +49,13 @@ def run(folders: list[Path], out: Path | None, figures: Path | None, as_json: bo
     _show_next(folders, views)
 
 
-def _figures(views: list[View], folder: Path) -> list[Path]:
+def _figures(views: Sequence[View], folder: Path) -> list[Path]:
     from prnas.commands.figures import write_figures
 
     return write_figures(views, folder)
 
 
-def _show_next(folders: list[Path], views: list[View]) -> None:
+def _show_next(folders: list[Path], views: Sequence[View]) -> None:
     if len(folders) != 1 or not is_run(folders[0]):
         return
     quoted = shlex.quote(str(folders[0]))

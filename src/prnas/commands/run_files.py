@@ -9,9 +9,7 @@ from prnas.commands.files import read_text
 from prnas.errors import UserError
 from prnas.reporting.page.plain import list_at
 from prnas.reporting.page.report import view_of
-from prnas.reporting.page.search_view import SearchView
-from prnas.reporting.page.training_view import TrainingView
-from prnas.reporting.page.view import RunInfo
+from prnas.reporting.page.view import RunInfo, View
 from prnas.reporting.record_reader import RecordReader
 from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
@@ -74,7 +72,7 @@ class RunFollower:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._reader = RecordReader(folder / RECORDS)
-        self.view: SearchView | TrainingView = view_of(read_info(folder))
+        self.view = view_of(read_info(folder))
 
     def update(self) -> bool:
         """Read what is new; whether there was anything."""
@@ -93,7 +91,7 @@ class RunFollower:
         return void or bool(records)
 
 
-def read_view(folder: Path) -> SearchView | TrainingView:
+def read_view(folder: Path) -> View:
     """A run with all its records."""
     follower = RunFollower(folder)
     follower.update()

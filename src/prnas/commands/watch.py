@@ -57,7 +57,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _listen(host: str, port: int | None, report: LiveReport, tick: Callable[[], None]) -> WatchServer:
+def _listen(
+    host: str, port: int | None, report: LiveReport, tick: Callable[[], None]
+) -> WatchServer:
     try:
         try:
             return WatchServer(host, PORT if port is None else port, report, tick)

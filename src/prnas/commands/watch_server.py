@@ -5,6 +5,7 @@ import ipaddress
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -110,10 +111,8 @@ class WatchServer(ThreadingHTTPServer):
 
 
 def _cut(request: socket.socket) -> None:
-    try:
+    with suppress(OSError):  # it may be gone already
         request.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass  # it is gone already
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -144,7 +143,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._answer(HTTPStatus.OK, body, "application/json", {"ETag": tag})
 
-    do_HEAD = do_GET
+    def do_HEAD(self) -> None:
+        self.do_GET()
 
     def _refuse(self, status: HTTPStatus) -> None:
         more = {"Allow": "GET, HEAD"} if status == HTTPStatus.METHOD_NOT_ALLOWED else {}
@@ -163,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
         """Requests are not worth a line, and could write anything into the terminal."""
 
 

@@ -1,4 +1,4 @@
-"""The plots of a report as plain values, for figures in a paper: the page's data, panel by panel."""
+"""The plots of a report as plain values, for figures in a paper."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,7 +110,9 @@ def _search_plots(run: Data) -> list[Plot]:
         )
         title = f"operations, {role} cell (%)"
         plots.append(Plot(f"operations-{role}", title, lines, 0.0, 1.0, shares=True))
-    sizes = sorted({int(size) for role in ROLES for p in _pools(run, role) for size in p["kernels"]})
+    sizes = sorted(
+        {int(size) for role in ROLES for p in _pools(run, role) for size in p["kernels"]}
+    )
     for role in ROLES:
         lines = tuple(
             _pool_line(

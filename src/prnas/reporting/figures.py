@@ -24,7 +24,7 @@ FORMATS = ("svg", "pdf")
 COLUMN, PAGE = 3.35, 6.9  # inches: one column, and both with the gap between them
 HEIGHT = 1.9
 POINTS = 72
-STYLE: dict[str, Any] = {
+STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 7,
     "axes.linewidth": 0.6,

@@ -46,7 +46,7 @@ class ReportCallback(Callback):
     def on_end(self, result: SearchResult) -> None:
         def end() -> None:
             if self._view is not None:
-                self._view.set_genotype(result.genotype)
+                self._view.genotype = result.genotype
                 self._write()
 
         self._safely(end)

@@ -6,8 +6,6 @@ from statistics import fmean, stdev
 from typing import Any
 
 from prnas.reporting.page.plain import pick, rounded
-from prnas.reporting.page.search_view import SearchView
-from prnas.reporting.page.training_view import TrainingView
 from prnas.reporting.page.view import View
 from prnas.space.distance import edit_distance
 from prnas.space.genotype import Genotype
@@ -65,7 +63,7 @@ def spread(values: Sequence[float | None]) -> dict[str, Any] | None:
 
 def _distances(views: Sequence[View]) -> list[list[int | None]] | None:
     """Between every two genotypes; none if fewer than two runs have one."""
-    found = [_genotype(view) for view in views]
+    found = [view.genotype for view in views]
     if sum(one is not None for one in found) < 2:
         return None
     table: list[list[int | None]] = [[None] * len(found) for _ in found]
@@ -75,10 +73,6 @@ def _distances(views: Sequence[View]) -> list[list[int | None]] | None:
             if one is not None and other is not None and _small(one) and _small(other):
                 table[row][column] = table[column][row] = edit_distance(one, other)
     return table
-
-
-def _genotype(view: View) -> Genotype | None:
-    return view.genotype if isinstance(view, SearchView | TrainingView) else None
 
 
 def _small(genotype: Genotype) -> bool:

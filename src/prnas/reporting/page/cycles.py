@@ -49,7 +49,9 @@ class Cycles:
             changes = change.cell(role).edges
             weights = record.architecture[role]
             if not len(edges) == len(changes) == len(weights):
-                raise FormatError([f"cycle {record.cycle}: the {role} cell's edges differ in number"])
+                raise FormatError(
+                    [f"cycle {record.cycle}: the {role} cell's edges differ in number"]
+                )
             if not self._pools[role]:
                 self._set(role, edges)
             self._steps[role].append(

@@ -13,6 +13,7 @@ SCRIPTS = (
     *("head.js", "search_charts.js", "cells.js", "tree.js", "training.js", "compare.js"),
     *("live.js", "main.js"),
 )
+_ASSETS = files("prnas.reporting.page") / "assets"
 STYLES = ("base.css", "charts.css", "cells.css", "print.css")
 
 
@@ -45,7 +46,7 @@ def policy(live: bool) -> str:
 @cache
 def _template(live: bool) -> tuple[str, str, str]:
     """The page around its data. Nothing in it depends on a run."""
-    page = (files(__package__) / "assets" / "page.html").read_text(encoding="utf-8")
+    page = (_ASSETS / "page.html").read_text(encoding="utf-8")
     page = page.replace("{{policy}}", policy(live)).replace("{{style}}", _joined(STYLES))
     head, rest = page.split("{{data}}")
     middle, tail = rest.split("{{script}}")
@@ -54,8 +55,7 @@ def _template(live: bool) -> tuple[str, str, str]:
 
 @cache
 def _joined(names: tuple[str, ...]) -> str:
-    folder = files(__package__) / "assets"
-    text = "\n".join((folder / name).read_text(encoding="utf-8").strip() for name in names)
+    text = "\n".join((_ASSETS / name).read_text(encoding="utf-8").strip() for name in names)
     if names == SCRIPTS:
         text = f'(() => {{\n"use strict";\n{text}\n}})();'
     return f"\n{text}\n"

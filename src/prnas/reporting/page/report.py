@@ -14,7 +14,7 @@ from prnas.reporting.page.view import RunInfo, View
 FILE = "report.html"  # in a run's folder
 
 
-def view_of(info: RunInfo) -> SearchView | TrainingView:
+def view_of(info: RunInfo) -> View:
     return TrainingView(info) if info.is_training else SearchView(info)
 
 

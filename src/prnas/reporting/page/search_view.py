@@ -39,7 +39,6 @@ class SearchView(View):
         self._cycles = Cycles(
             whole_at(info.config, "network.nodes"), list_at(info.config, "space.initial_pool")
         )
-        self.genotype: Genotype | None = None
 
     @property
     def ended(self) -> bool:
@@ -54,12 +53,9 @@ class SearchView(View):
             case CycleRecord():
                 self._cycles.add(record)
             case GenotypeRecord():
-                self.set_genotype(Genotype.from_json(record.genotype))
+                self.genotype = Genotype.from_json(record.genotype)
             case _:
                 pass
-
-    def set_genotype(self, genotype: Genotype) -> None:
-        self.genotype = genotype
 
     def _add_epoch(self, record: EpochRecord) -> None:
         scores: dict[str, Score | None] = {
@@ -187,8 +183,9 @@ class SearchView(View):
 
 def _limits(config: Any) -> str:
     """'kernels 3 to 7, dilation to 2, depth to 1, width to 1'."""
-    low, high = whole_at(config, "space.limits.kernel_min"), whole_at(
-        config, "space.limits.kernel_max"
+    low, high = (
+        whole_at(config, "space.limits.kernel_min"),
+        whole_at(config, "space.limits.kernel_max"),
     )
     parts = [f"kernels {low} to {high}"] if low and high else []
     for name in ("dilation", "depth", "width"):

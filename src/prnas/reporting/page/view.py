@@ -8,6 +8,7 @@ from typing import Any
 
 from prnas.reporting.page.plain import list_at, pick, rounded_all, text_at, whole_at
 from prnas.reporting.records import Record
+from prnas.space.genotype import Genotype
 
 Facts = list[tuple[str, str]]
 
@@ -38,6 +39,7 @@ class View(ABC):
 
     def __init__(self, info: RunInfo) -> None:
         self.info = info
+        self.genotype: Genotype | None = None  # as far as it is known
 
     @abstractmethod
     def add(self, record: Record) -> None: ...
@@ -72,7 +74,9 @@ class Columns:
         self.length = 0
 
     def add(self, row: Mapping[str, float | None]) -> None:
-        for name, value in zip(self._columns, rounded_all(map(row.get, self._columns)), strict=True):
+        for name, value in zip(
+            self._columns, rounded_all(map(row.get, self._columns)), strict=True
+        ):
             self._columns[name].append(value)
         self.length += 1
 
