@@ -71,7 +71,10 @@ def write_search(
 
 
 def training_records(
-    seed: int = 0, epochs: int = 30, classes: Iterable[str] = ("cat", "dog", "ship"), end: bool = True
+    seed: int = 0,
+    epochs: int = 30,
+    classes: Iterable[str] = ("cat", "dog", "ship"),
+    end: bool = True,
 ) -> list[Record]:
     generator = Random(seed)
     names = list(classes)

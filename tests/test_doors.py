@@ -84,6 +84,8 @@ def modules_after(*arguments: str) -> set[str]:
         ["--help"],
         ["space", "--help"],
         ["search", "--help"],
+        ["report", "--help"],
+        ["watch", "--help"],
         ["space"],
         ["zoo"],
         ["recipes"],

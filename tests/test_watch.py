@@ -23,7 +23,9 @@ def ask(
     port: int, path: str = "/", method: str = "GET", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    connection.request(method, path, headers={name.replace("_", "-"): v for name, v in headers.items()})
+    connection.request(
+        method, path, headers={name.replace("_", "-"): v for name, v in headers.items()}
+    )
     answer = connection.getresponse()
     body = answer.read()
     connection.close()
@@ -116,9 +118,7 @@ def test_rubbish_and_giants_are_refused(server: Watching) -> None:
     assert ask(server.port)[0] == 200  # and it goes on
 
 
-def test_slow_and_many_clients_are_cut_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_and_many_clients_are_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch_server, "SECONDS", 1.0)
     monkeypatch.setattr(watch_server, "MOST_CONNECTIONS", 3)
     report = LiveReport([write_search(tmp_path / "run", cycles=1)], print)

@@ -38,8 +38,14 @@ def test_a_live_run_grows_and_keeps_ones_place(visit: Any, tmp_path: Path) -> No
         assert seen.count(".picture") == 2
         assert {url.removeprefix(server.url) for url in seen.requests} <= {"", "data.json"}
         assert "ended" in server.line()
+
+
+def test_it_says_when_nobody_answers(visit: Any, tmp_path: Path) -> None:
+    with watching(str(write_search(tmp_path / "run", cycles=1)), "--port", "0") as server:
+        seen = visit(server.url)
         server.process.kill()
-        page.wait_for_selector(".live.lost", timeout=40_000)
+        seen.page.wait_for_selector(".live.lost", timeout=15_000)
+        assert "is prnas watch still running?" in seen.text(".live")
         # The browser itself tells of the connection that was refused.
         assert all("ERR_CONNECTION_REFUSED" in one for one in seen.complaints)
         seen.complaints.clear()

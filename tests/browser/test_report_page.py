@@ -21,16 +21,20 @@ from tests.synthetic_runs import (
 )
 from tests.synthetic_search import quick
 
-PAPER = "schedule.cycles=[" + ",".join(
-    f"{{epochs: {epochs}, grace_epochs: {grace}, morphisms: {morphisms}, candidates: {candidates}}}"
-    for epochs, grace, morphisms, candidates in zip(
-        (15, 15, 10, 10, 10, 10, 10, 10, 10),
-        (5, 5, 3, 3, 3, 3, 3, 3, 3),
-        (3, 3, 3, 3, 3, 0, 0, 0, 0),
-        (6, 6, 6, 6, 6, 4, 3, 2, 1),
-        strict=True,
+PAPER = (
+    "schedule.cycles=["
+    + ",".join(
+        f"{{epochs: {epochs}, grace_epochs: {grace}, morphisms: {new}, candidates: {candidates}}}"
+        for epochs, grace, new, candidates in zip(
+            (15, 15, 10, 10, 10, 10, 10, 10, 10),
+            (5, 5, 3, 3, 3, 3, 3, 3, 3),
+            (3, 3, 3, 3, 3, 0, 0, 0, 0),
+            (6, 6, 6, 6, 6, 4, 3, 2, 1),
+            strict=True,
+        )
     )
-) + "]"
+    + "]"
+)
 
 
 def search_view(name: str = "a run", *overrides: str, **options: Any) -> Any:
@@ -182,7 +186,11 @@ def test_the_keyboard_alone(visit: Any, search_page: Path) -> None:
     kinds: set[str] = set()
     for _ in range(60):
         page.keyboard.press("Tab")
-        kinds.add(seen.value("document.activeElement.className.baseVal ?? document.activeElement.className"))
+        kinds.add(
+            seen.value(
+                "document.activeElement.className.baseVal ?? document.activeElement.className"
+            )
+        )
     assert {"copy", "cycle-button", "tool", "legend-item", "plot"} <= kinds
 
 
