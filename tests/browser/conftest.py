@@ -12,13 +12,15 @@ NEEDED = "PRNAS_NEED_BROWSER"  # set: a missing browser is a failure, not a skip
 Open = Callable[..., Any]
 
 
-def _without(reason: str) -> None:
+def without(reason: str) -> None:
+    """Skip, or fail where a browser must be there."""
     if os.environ.get(NEEDED):
         pytest.fail(f"{reason}, and {NEEDED} is set", pytrace=False)
     pytest.skip(reason)
 
 
 def find_chromium() -> str | None:
+    """The system's; `None` is Playwright's own, if that was installed."""
     for name in ("chromium", "chromium-browser", "google-chrome", "chrome"):
         if path := shutil.which(name):
             return path
@@ -28,16 +30,19 @@ def find_chromium() -> str | None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import Error, sync_playwright
     except ImportError:
-        _without("browser tests need Playwright: pip install playwright")
+        without("browser tests need Playwright: pip install playwright")
         raise
-    path = find_chromium()
-    if path is None:
-        _without("browser tests need chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        # Without a sandbox: in containers there is none, and the pages are our own.
-        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        try:
+            # Without a sandbox: in containers there is none, and the pages are our own.
+            found = playwright.chromium.launch(
+                executable_path=find_chromium(), args=["--no-sandbox"]
+            )
+        except Error as error:
+            without(f"browser tests need chromium (apt-get install chromium): {error}"[:300])
+            raise
         yield found
         found.close()
 

@@ -129,8 +129,21 @@ function genotypesSection(data, names) {
     found.map((row) => [name(names[row.place], { class: "run-cell" }), ...found.map((column) => row.place === column.place ? "·" : distances[row.place][column.place] ?? NONE)]), "distances") : null;
   return el("section", { class: "genotypes-section" }, el("h2", null, "Genotypes side by side"), grid,
     el("p", { class: "lead" }, "The edit distance is the least number of single edits (an operation, an input, a place in the output) that make one genotype of the other, both cells together."),
-    el("div", { class: "genotypes" }, found.map(({ run, place }) => el("article", null, el("h3", null, name(names[place])),
-      ROLES.map((role) => el("div", { class: "scroll", tabindex: "0", role: "group" }, el("p", { class: "caption" }, `${role} cell`), drawPicture(run.genotype.pictures[role], `The ${role} cell of ${plain(names[place]).slice(0, 80)}`)))))));
+    el("div", { class: "genotypes" }, sameGenotypes(found).map((same) => {
+      const together = same.map(({ place }) => names[place]).join(", ");
+      return el("article", null, el("h3", null, name(together)), ROLES.map((role) => el("div", { class: "scroll", tabindex: "0", role: "group" },
+        el("p", { class: "caption" }, `${role} cell`), drawPicture(same[0].run.genotype.pictures[role], `The ${role} cell of ${plain(together).slice(0, 80)}`))));
+    })));
+}
+
+// Runs that have the same cells (trainings of one genotype, say) are drawn once.
+function sameGenotypes(found) {
+  const groups = new Map();
+  for (const one of found) {
+    const key = JSON.stringify(one.run.genotype.pictures);
+    groups.set(key, [...(groups.get(key) || []), one]);
+  }
+  return [...groups.values()];
 }
 
 // The matrices of a config's seeds, added up.

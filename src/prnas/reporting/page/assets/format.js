@@ -30,10 +30,10 @@ function duration(seconds) {
   return `${whole} s`;
 }
 
-// "97.32 ± 0.41 (n = 3)"
+// "97.32 % ± 0.41 %"; nothing is said of a spread that is none.
 function spread(value, format) {
   if (!value) return NONE;
-  const around = value.sd === null ? "" : ` ± ${format(value.sd)}`;
+  const around = value.sd === null || (value.sd === 0 && value.n > 1) ? "" : ` ± ${format(value.sd)}`;
   return `${format(value.mean)}${around}`;
 }
 
