@@ -11,7 +11,10 @@ class ChartGroup {
     this.listeners = [];
     this.pending = false;
     this.said = el("div", { class: "unseen", role: "status", "aria-live": "polite" });
-    this.observer = new ResizeObserver(() => this.redraw());
+    this.observer = new ResizeObserver(() => {
+      const resized = [...this.charts.values()].filter((chart) => chart.resize());
+      if (resized.length) this.redraw();
+    });
   }
 
   // `cycles`: [{start, end, grace}]; `end`: the last epoch of all that is, or will be, there.
@@ -41,11 +44,14 @@ class ChartGroup {
   redraw() {
     if (this.pending) return;
     this.pending = true;
-    requestAnimationFrame(() => { this.pending = false; this.drawNow(); });
+    requestAnimationFrame(() => { if (this.pending) this.drawNow(); });
   }
 
+  // All sizes are read before anything is drawn: reading in between would lay out the page anew.
   drawNow() {
-    for (const chart of this.charts.values()) { chart.resize(); chart.draw(); }
+    this.pending = false;
+    for (const chart of this.charts.values()) chart.resize();
+    for (const chart of this.charts.values()) chart.draw();
   }
 
   changed() {
