@@ -1,7 +1,7 @@
 """The report in a real browser, opened from disk."""
 
 import json
-import time
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 from prnas.reporting.page.html import render
 from prnas.reporting.page.report import page_data, view_of, write_page
 from prnas.reporting.page.view import RunInfo
+from prnas.reporting.records import EpochRecord
 from tests.synthetic_runs import (
     HOSTILE,
     LONG,
@@ -102,9 +103,14 @@ def test_hover_toggle_and_zoom(visit: Any, search_page: Path) -> None:
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 100)
     page.wait_for_selector(".tooltip:not([hidden])")
     tip = seen.text(".tooltip:not([hidden])")
-    assert "epoch 9 · cycle 4, grace" in tip or "epoch 10 · cycle 4" in tip or "cycle 5" in tip
-    assert "validation" in tip
-    assert "%" in tip
+    found = re.match(r"epoch (\d+) · cycle (\d)(, grace)?\n", tip)
+    assert found, tip
+    epochs = [one for one in search_records() if isinstance(one, EpochRecord)]
+    pointed = epochs[int(found[1]) - 1]
+    assert 8 <= int(found[1]) <= 12  # in the middle
+    assert (int(found[2]), bool(found[3])) == (pointed.cycle + 1, pointed.grace)
+    assert pointed.validation is not None
+    assert f"validation\n{100 * pointed.validation.accuracy:.1f} %" in tip
     assert seen.count("[data-chart=loss] .cursor path") == 1  # the same epoch in all charts
     page.mouse.move(2, 2)
 
@@ -235,13 +241,17 @@ def test_printed(visit: Any, search_page: Path, tmp_path: Path) -> None:
 def test_size_and_speed(visit: Any, tmp_path: Path) -> None:
     path = tmp_path / "paper.html"
     write_page(path, [search_view("paper", PAPER)])
-    assert path.stat().st_size < 600_000  # the limit is 1.5 MB
-    began = time.monotonic()
+    assert path.stat().st_size < 300_000  # a fifth of what it may be
     seen = visit(path)
-    assert time.monotonic() - began < 5  # a loaded machine; the browser's own clock is stricter
+    assert seen.text("[data-where]") == "epochs 1–100 of 100"
+    # The best of some: other work on the machine must not fail this.
     timing = "performance.getEntriesByType('navigation')[0]"
-    assert seen.value(f"{timing}.domContentLoadedEventEnd - {timing}.responseEnd") < 1000
-    assert "100 of" in seen.text("[data-where]") or "of 100" in seen.text("[data-where]")
+    spent = [seen.value(f"{timing}.domContentLoadedEventEnd - {timing}.responseEnd")]
+    for _ in range(2):
+        seen.page.reload()
+        seen.page.wait_for_selector("body[data-ready]")
+        spent.append(seen.value(f"{timing}.domContentLoadedEventEnd - {timing}.responseEnd"))
+    assert min(spent) < 1000
 
 
 def test_a_thousand_epochs_stay_smooth(visit: Any, tmp_path: Path) -> None:
@@ -249,19 +259,21 @@ def test_a_thousand_epochs_stay_smooth(visit: Any, tmp_path: Path) -> None:
     long = "schedule.cycles=[{epochs: 1000, grace_epochs: 10, morphisms: 0, candidates: 1}]"
     write_page(path, [search_view("long", long)])
     seen = visit(path)
-    # Each of these draws all charts anew, as zooming does; 16 ms is a frame.
+    # Each step draws all charts anew, as zooming does; the best of them, on a busy machine.
     spent = seen.value(
-        "(async () => { const all = document.querySelector('.tools button[title=\"Zoom in\"]');"
-        "const began = performance.now();"
-        "for (let i = 0; i < 6; i++) { all.click();"
-        "await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); }"
-        "return (performance.now() - began) / 6; })()"
+        "(async () => { const more = document.querySelector('[title=\"Zoom in\"]');"
+        "const times = [];"
+        "for (let i = 0; i < 8; i++) { const began = performance.now(); more.click();"
+        "await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));"
+        "times.push(performance.now() - began); }"
+        "return Math.min(...times); })()"
     )
-    assert spent < 150
-    points = seen.value(
-        "document.querySelector('[data-chart=memory] .series path').getAttribute('d').length"
-    )
-    assert points < 40_000
+    assert spent < 100
+    seen.page.locator("button:has-text('All')").click()
+    shown = "document.querySelector('[data-chart=accuracy] .series path').getAttribute('d')"
+    seen.page.wait_for_function(f"{shown}.length > 5000")
+    width = seen.page.locator("[data-chart=accuracy]").bounding_box()["width"]
+    assert seen.value(shown).count("L") <= 4 * width  # at most four points for a column of pixels
 
 
 def test_hostile_names_do_no_harm(visit: Any, tmp_path: Path) -> None:
