@@ -47,6 +47,8 @@ def test_several_runs_and_seeds(tmp_path: Path) -> None:
     assert runs_of(tmp_path / "comparison.html") == ["run-0", "run-1"]
     good("report", "group", cwd=tmp_path)
     assert runs_of(tmp_path / "group" / "report.html") == ["seed-0", "seed-2", "seed-10"]
+    page = (tmp_path / "group" / "report.html").read_text(encoding="utf-8")
+    assert data_of(page)["title"] == "group"
     good("report", "group", "run-0", cwd=tmp_path)
     assert len(runs_of(tmp_path / "comparison.html")) == 4
 

@@ -342,8 +342,9 @@ def test_trainings_and_their_seeds(visit: Any, tmp_path: Path) -> None:
     assert seen.count(".confusion .right") == 3
     assert "cat" in seen.page.locator(".confusion").text_content()
     assert seen.count("[data-chart=error] .series") == 2
-    write_page(page, [training_view(f"seed-{seed}", seed) for seed in range(3)])
+    write_page(page, [training_view(f"seed-{seed}", seed) for seed in range(3)], "my <i>seeds")
     seen = visit(page)
+    assert seen.text("h1").split() == ["my", "<i>seeds", "3", "runs"]
     assert "n = 3" in seen.text(".results")
     assert seen.count(".seed-dot") == 3
     assert "3 seeds together" in seen.text(".confusion-section h2")

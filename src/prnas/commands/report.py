@@ -27,7 +27,8 @@ def run(folders: list[Path], out: Path | None, figures: Path | None, as_json: bo
         check_figures(figures)
     views = [read_view(one) for one in found]
     try:
-        write_page(path, views)
+        title = folders[0].resolve().name if len(folders) == 1 else None  # of a group of seeds
+        write_page(path, views, title)
         size = path.stat().st_size
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None

@@ -21,7 +21,7 @@ def run(folder: Path, port: int | None, host: str) -> None:
     """Serve until Ctrl-C."""
     if port is not None and not 0 <= port <= MOST_PORTS:
         raise UserError(f"--port must be from 0 (any free one) to {MOST_PORTS}, got {port}")
-    report = LiveReport(runs_in(folder), _say)
+    report = LiveReport(runs_in(folder), _say, folder.resolve().name)
     said_end = report.ended
 
     def tick() -> None:

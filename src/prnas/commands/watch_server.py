@@ -31,7 +31,10 @@ HEADERS = {
 class LiveReport:
     """The runs as they are now: read when asked, rendered when something came. Thread-safe."""
 
-    def __init__(self, folders: Sequence[Path], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, folders: Sequence[Path], say: Callable[[str], None], title: str | None = None
+    ) -> None:
+        self._title = title  # of several
         self._lock = threading.Lock()
         self._say = say
         self._problem = ""
@@ -68,7 +71,7 @@ class LiveReport:
                 self._say(f"note: {error}")
 
     def _make(self) -> None:
-        self._data: dict[str, Any] = page_data([one.view for one in self._followers])
+        self._data: dict[str, Any] = page_data([one.view for one in self._followers], self._title)
         self._json = escaped_json(self._data).encode()
         self._tag = f'"{hashlib.sha256(self._json).hexdigest()[:32]}"'
 

@@ -18,17 +18,17 @@ def view_of(info: RunInfo) -> View:
     return TrainingView(info) if info.is_training else SearchView(info)
 
 
-def page_data(views: Sequence[View]) -> dict[str, Any]:
-    """What the page of one run, or of several, is made from."""
+def page_data(views: Sequence[View], title: str | None = None) -> dict[str, Any]:
+    """What the page of one run, or of several under a title, is made from."""
     runs = [view.data() for view in views]
     if len(views) == 1:
-        return {"runs": runs, "comparison": None}
+        return {"runs": runs, "comparison": None, "title": None}
     found = comparison(views, runs)
     for run in runs:
         if "cycles" in run:  # of every edge's pools, a comparison shows nothing
             run["cycles"] = {**run["cycles"], "steps": {}, "now": {}}
-    return {"runs": runs, "comparison": found}
+    return {"runs": runs, "comparison": found, "title": title}
 
 
-def write_page(path: Path, views: Sequence[View]) -> None:
-    write_atomically(path, render(page_data(views)).encode())
+def write_page(path: Path, views: Sequence[View], title: str | None = None) -> None:
+    write_atomically(path, render(page_data(views, title)).encode())

@@ -41,7 +41,7 @@ class ComparePage {
 
   update(data) {
     const names = uniqueNames(data.runs);
-    replace(this.top, el("header", { class: "head" }, el("p", { class: "kind" }, "Comparison"), el("h1", null, plural(data.runs.length, "run"))), resultsSection(data, names));
+    replace(this.top, el("header", { class: "head" }, el("p", { class: "kind" }, "Comparison"), el("h1", null, data.title ? name(data.title, { class: "run-name" }) : null, data.title ? " " : null, el("span", null, plural(data.runs.length, "run")))), resultsSection(data, names));
     for (const kind of ["search", "training"]) {
       const places = data.runs.map((_, i) => i).filter((i) => data.runs[i].kind === kind);
       if (!places.length) continue;
@@ -60,7 +60,7 @@ function start() {
   const page = data.runs.length > 1 ? new ComparePage() : new RunPage(data.runs[0].kind);
   const update = (news) => {
     page.update(news);
-    const title = news.runs.length > 1 ? `${news.runs.length} runs` : plain(news.runs[0].name).slice(0, 80);
+    const title = news.runs.length > 1 ? plain(news.title || `${news.runs.length} runs`).slice(0, 80) : plain(news.runs[0].name).slice(0, 80);
     document.title = `${title} · prnas`;
     if (news.runs.every((run) => run.ended)) document.body.dataset.ended = "true"; else delete document.body.dataset.ended;
   };
