@@ -22,7 +22,7 @@ search: $(VENV)/.installed
 	@$(BIN)/prnas search $(ARGS)
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -rs
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow

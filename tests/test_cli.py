@@ -45,7 +45,7 @@ def bad(*arguments: str, cwd: Path | None = None) -> str:
 
 def test_help_names_every_command() -> None:
     text = good("--help")
-    for command in ("space", "zoo", "draw", "recipes", "config"):
+    for command in ("space", "zoo", "draw", "recipes", "config", "report", "watch"):
         assert command in text
     assert "Usage: prnas" in good("space", "--help")
 

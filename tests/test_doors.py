@@ -92,6 +92,8 @@ def modules_after(*arguments: str) -> set[str]:
         ["evaluate", "--help"],
         ["predict", "--help"],
         ["export", "--help"],
+        ["report", "--help"],
+        ["watch", "--help"],
         ["space"],
         ["zoo"],
         ["recipes"],

@@ -100,6 +100,7 @@ class FakeEngine(ModuleType):
         self.calls: list[tuple[Any, dict[str, Any]]] = []
         self.stopped: Stopped | None = None
         self.first = True  # of several processes
+        self.folder: Path | None = None
 
     def start(self, config: SearchConfig, **options: Any) -> SearchResult:
         return self._run(config, options)
@@ -113,7 +114,7 @@ class FakeEngine(ModuleType):
         if self.stopped is not None:
             play(callbacks, cycles=1)
             raise self.stopped
-        return play(callbacks)
+        return play(callbacks, folder=self.folder)
 
 
 @pytest.fixture
@@ -132,6 +133,24 @@ def test_what_the_engine_gets(engine: FakeEngine, capsys: pytest.CaptureFixture[
     assert (options["runs"], options["name"], options["recipe"]) == (Path("runs"), None, "quick")
     assert options["command"][0] == "prnas"
     assert "normal cell" in capsys.readouterr().out
+
+
+def test_a_report_is_there_before_the_end_is_told(
+    engine: FakeEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.folder = tmp_path / "a run"
+    engine.folder.mkdir()
+    (engine.folder / "environment.json").write_text("{}")
+    cli.main(["search"])
+    out = capsys.readouterr().out
+    assert (engine.folder / "report.html").stat().st_size > 50_000
+    assert "report.html: the whole run to look at" in out
+    assert f"next: prnas retrain '{engine.folder}'" in out
+    assert "note:" not in out
+    (engine.folder / "report.html").unlink()
+    (engine.folder / "report.html").mkdir()
+    cli.main(["search"])
+    assert capsys.readouterr().out.count("cannot write the report") == 1
 
 
 def test_every_option_reaches_the_config(engine: FakeEngine) -> None:

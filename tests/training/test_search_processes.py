@@ -59,8 +59,8 @@ def test_killed_at_random_moments_it_ends_the_same(
     process = prnas("search", config, "--name", "run", cwd=tmp_path)
     while kills < 5:
         deadline = time.monotonic() + TIMEOUT
-        size = _progress(run)
-        while process.poll() is None and _progress(run) == size:
+        size = progress_of(run)
+        while process.poll() is None and progress_of(run) == size:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         time.sleep(generator.uniform(0, 0.15))  # some steps on, or in the midst of a checkpoint
@@ -76,7 +76,7 @@ def test_killed_at_random_moments_it_ends_the_same(
     assert_same_run(run, reference)
 
 
-def _progress(run: Path) -> int:
+def progress_of(run: Path) -> int:
     folder = run / "checkpoints"
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     return max((int(name) for name in names if name.isdecimal()), default=0)
@@ -125,7 +125,7 @@ def test_a_signal_saves_and_says_how_to_go_on(
     process = prnas("search", config, "--name", "run", cwd=tmp_path)
     run = tmp_path / "runs" / "run"
     deadline = time.monotonic() + TIMEOUT
-    while not _progress(run) and time.monotonic() < deadline:
+    while not progress_of(run) and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(number)
     ended, out, err = finish(process)
@@ -173,7 +173,7 @@ def test_two_processes_stop_together_and_go_on(images: Path, tmp_path: Path) -> 
     process = prnas("search", path, "--name", "run", *devices, cwd=tmp_path)
     run = tmp_path / "runs" / "run"
     deadline = time.monotonic() + TIMEOUT
-    while not _progress(run) and time.monotonic() < deadline:
+    while not progress_of(run) and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     code, _, err = finish(process)

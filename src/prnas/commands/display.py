@@ -23,20 +23,17 @@ from prnas.training.callbacks import Callback, SearchResult, Start, Step, Valida
 class Display(Callback):
     """Shows a search on standard output.
 
-    `quiet` leaves all but the end out. `picture` says that a drawing is saved anyway, so that none
-    is proposed.
+    `quiet` leaves all but the end out.
     """
 
     def __init__(
         self,
         *,
         quiet: bool = False,
-        picture: bool = False,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self.started = False  # stays so in all processes but the first
         self._screen = Screen(quiet, clock)
-        self._picture = picture
         self._clock = clock
         self._config: SearchConfig | None = None
         self._pools = ""  # in short
@@ -105,7 +102,7 @@ class Display(Callback):
         self._screen.message(text)
 
     def on_end(self, result: SearchResult) -> None:
-        self._screen.end(lambda: show_found(result, self._picture))
+        self._screen.end(lambda: show_found(result))
 
     def close(self) -> None:
         self._screen.close()

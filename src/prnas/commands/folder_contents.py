@@ -6,6 +6,7 @@ from pathlib import Path
 CONTENTS = {
     "genotype.json": "the cells",
     "model": "the trained model",
+    "report.html": "the whole run to look at: open it in a browser",
     "config.yaml": "the whole config: runs it again",
     "records.jsonl": "a record of every epoch, cycle and batch size",
     "environment.json": "versions, device and commands",

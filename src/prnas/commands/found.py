@@ -11,8 +11,8 @@ from prnas.space.genotype import ROLES
 from prnas.training.callbacks import SearchResult
 
 
-def show_found(result: SearchResult, picture: bool = False) -> None:
-    """Tell a person what the search found. `picture`: one is being saved anyway."""
+def show_found(result: SearchResult) -> None:
+    """Tell a person what the search found."""
     for role in ROLES:
         show("")
         show_heading(f"{role} cell")
@@ -27,9 +27,6 @@ def show_found(result: SearchResult, picture: bool = False) -> None:
         pairs += [("", line) for line in contents(result.folder)]
     show("", facts(pairs))
     if result.folder is not None:
-        commands = [f"prnas retrain {shlex.quote(str(result.folder))}"]
-        if not picture:
-            genotype = shlex.quote(str(result.folder / "genotype.json"))
-            commands.append(f"prnas draw {genotype} -o cells.svg")
+        command = f"prnas retrain {shlex.quote(str(result.folder))}"
         # A log is read later, by someone who wants to know this too.
-        show_next(*commands) if sys.stdout.isatty() else show(*(f"next: {one}" for one in commands))
+        show_next(command) if sys.stdout.isatty() else show(f"next: {command}")

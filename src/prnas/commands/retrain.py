@@ -87,6 +87,7 @@ def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -
     from prnas.commands.training_display import TrainingDisplay
     from prnas.training import retrain, seeds
     from prnas.training.callbacks import TrainingCallback
+    from prnas.training.report_callback import TrainingReport
     from prnas.training.tensorboard_callback import TrainingTensorboard
 
     command = ["prnas", *sys.argv[1:]]
@@ -98,7 +99,9 @@ def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -
         if of == 1:
             display.tell_end = show_trained
         displays.append(display)
-        return [display, *TrainingTensorboard.if_available()]
+        # The report comes first, so that the display can tell of it at the end.
+        report = TrainingReport(display.on_message)
+        return [report, display, *TrainingTensorboard.if_available()]
 
     recipe = Path(wanted.recipe or DEFAULT_RECIPE).stem
     runs = wanted.runs or RUNS

@@ -58,10 +58,13 @@ def run(wanted: Wanted) -> None:
     # Only now: these take seconds to import.
     from prnas.commands.display import Display
     from prnas.training import search as engine
+    from prnas.training.report_callback import ReportCallback
     from prnas.training.tensorboard_callback import TensorboardCallback
 
-    display = Display(quiet=wanted.quiet, picture=wanted.picture is not None)
-    callbacks: list[Callback] = [display, *TensorboardCallback.if_available()]
+    display = Display(quiet=wanted.quiet)
+    # The report comes first, so that the display can tell of it at the end.
+    report = ReportCallback(display.on_message)
+    callbacks: list[Callback] = [report, display, *TensorboardCallback.if_available()]
     command = ["prnas", *sys.argv[1:]]
     try:
         if config is None:

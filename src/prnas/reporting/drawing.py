@@ -61,6 +61,11 @@ def draw_genotype(genotype: Genotype, title: str | None = None) -> Picture:
     return finished(body, title, "normal and reduction cell")
 
 
+def draw_cell(cell: Cell) -> Picture:
+    """One cell by itself, without a caption."""
+    return finished(_cell_panel(cell), None, "a cell")
+
+
 def _beside(panels: Mapping[str, Panel]) -> Panel:
     items: list[Item] = []
     height = max(panel.height for panel in panels.values())

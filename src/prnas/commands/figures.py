@@ -1,0 +1,38 @@
+"""`prnas report --figures`: plots and cells as files for a paper."""
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+from prnas.atomic import write_atomically
+from prnas.errors import UserError
+from prnas.reporting.page.view import View
+
+
+def check_figures(folder: Path) -> None:
+    """Say what cannot work before anything is written."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UserError("--figures needs matplotlib: pip install 'prnas[figures]'")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--figures {folder} is a file; a folder is needed")
+
+
+def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
+    """The figures of each run; of several, each in a folder of its own name."""
+    from prnas.reporting.figures import figures
+
+    written: list[Path] = []
+    used: set[str] = set()
+    try:
+        for number, view in enumerate(views):
+            name = view.info.name
+            name = name if name not in used else f"{name}-{number}"
+            used.add(name)
+            target = folder if len(views) == 1 else folder / name
+            target.mkdir(parents=True, exist_ok=True)
+            for file, content in figures(view.data(), view.genotype):
+                write_atomically(target / file, content)
+                written.append(target / file)
+    except OSError as error:
+        raise UserError(f"cannot write figures to {folder}: {error.strerror}") from None
+    return written

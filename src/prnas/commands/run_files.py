@@ -1,0 +1,98 @@
+"""A run's folder as the report reads it: config, environment, records."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from prnas.commands.files import read_text
+from prnas.errors import UserError
+from prnas.reporting.page.plain import list_at
+from prnas.reporting.page.report import view_of
+from prnas.reporting.page.view import RunInfo, View
+from prnas.reporting.record_reader import RecordReader
+from prnas.space.problems import FormatError
+from prnas.space.reading import parse_json
+from prnas.yaml_files import parse_yaml
+
+CONFIG, RECORDS, ENVIRONMENT = "config.yaml", "records.jsonl", "environment.json"
+_SEED = re.compile(r"seed-([0-9]{1,9})")
+
+
+def is_run(folder: Path) -> bool:
+    return (folder / CONFIG).is_file() and (folder / RECORDS).is_file()
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The folder itself, or the runs of a group: its sub-folders `seed-0`, `seed-1`, …"""
+    try:
+        if is_run(folder):
+            return [folder]
+        if not folder.is_dir():
+            raise UserError(f"there is no run's folder {folder}")
+        seeds = [
+            (int(match[1]), path)
+            for path in folder.iterdir()
+            if (match := _SEED.fullmatch(path.name)) and is_run(path)
+        ]
+    except (OSError, ValueError) as error:  # not allowed, or a name that no folder can have
+        raise UserError(f"cannot read the folder {folder}: {error}") from None
+    if not seeds:
+        missing = RECORDS if (folder / CONFIG).is_file() else CONFIG
+        raise UserError(
+            f"{folder} is not a run's folder: it has no {missing}, and no sub-folders seed-0, "
+            f"seed-1, … of runs"
+        )
+    return [path for _, path in sorted(seeds)]
+
+
+def read_info(folder: Path) -> RunInfo:
+    """What is known of a run beside its records; a `UserError` says what is wrong with it."""
+    path = folder / CONFIG
+    try:
+        config = parse_yaml(read_text(path))
+    except FormatError as error:
+        raise UserError(f"{path}: {error}") from None
+    if not isinstance(config, dict):
+        raise UserError(f"{path}: a config is a mapping of names to values")
+    known = cast(dict[str, Any], config)
+    return RunInfo(folder.resolve().name, str(folder), known, _sessions(folder / ENVIRONMENT))
+
+
+def _sessions(path: Path) -> Sequence[Any]:
+    try:
+        return list_at(parse_json(read_text(path)), "sessions")
+    except (UserError, FormatError):
+        return ()  # it only informs: a missing or damaged one stops nobody
+
+
+class RunFollower:
+    """A run's view, and the records that it has not seen yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._reader = RecordReader(folder / RECORDS)
+        self.view = view_of(read_info(folder))
+
+    def update(self) -> bool:
+        """Read what is new; whether there was anything."""
+        try:
+            void, records = self._reader.news()
+            if void:
+                self.view = view_of(read_info(self.folder))
+            for record in records:
+                self.view.add(record)
+        except OSError as error:
+            raise UserError(f"cannot read {self.folder / RECORDS}: {error.strerror}") from None
+        except FormatError as error:
+            self._reader = RecordReader(self.folder / RECORDS)
+            self.view = view_of(self.view.info)
+            raise UserError(str(error)) from None
+        return void or bool(records)
+
+
+def read_view(folder: Path) -> View:
+    """A run with all its records."""
+    follower = RunFollower(folder)
+    follower.update()
+    return follower.view

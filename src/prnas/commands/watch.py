@@ -1,0 +1,82 @@
+"""`prnas watch`: a run's report, live, on this machine."""
+
+import errno
+import ipaddress
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from prnas.commands.output import show
+from prnas.commands.run_files import runs_in
+from prnas.commands.watch_server import LiveReport, WatchServer
+from prnas.errors import UserError
+
+PORT = 8777  # if none is asked for and it is free
+MOST_PORTS = 65_535
+
+
+def run(folder: Path, port: int | None, host: str) -> None:
+    """Serve until Ctrl-C."""
+    if port is not None and not 0 <= port <= MOST_PORTS:
+        raise UserError(f"--port must be from 0 (any free one) to {MOST_PORTS}, got {port}")
+    report = LiveReport(runs_in(folder), _say, folder.resolve().name)
+    said_end = report.ended
+
+    def tick() -> None:
+        nonlocal said_end
+        report.data()
+        if report.ended and not said_end:
+            said_end = True
+            _say("the run has ended; its report stays here until Ctrl-C")
+
+    server = _listen(host, port, report, tick)
+    shown = f"[{host}]" if ":" in host else host
+    _say(f"watching {folder}: http://{shown}:{server.server_port}/ (Ctrl-C ends)")
+    if report.ended:
+        _say("the run has ended; nothing new will come")
+    if not _is_loopback(host):
+        _say("note: whoever can reach this address can see the report")
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        _say("stopped watching; the run itself is untouched")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        server.server_close()
+
+
+def _say(text: str) -> None:
+    show(text)
+    sys.stdout.flush()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _listen(
+    host: str, port: int | None, report: LiveReport, tick: Callable[[], None]
+) -> WatchServer:
+    try:
+        try:
+            return WatchServer(host, PORT if port is None else port, report, tick)
+        except OSError as error:
+            if port is not None or error.errno != errno.EADDRINUSE:
+                raise
+            return WatchServer(host, 0, report, tick)
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no such address"
+        raise UserError(
+            f"cannot listen on {host}, port {PORT if port is None else port}: {reason}. "
+            f"--port 0 takes any free port; --host is an address of this machine"
+        ) from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,188 @@
+"""A small server for one live report. It knows two addresses and trusts no request."""
+
+import hashlib
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from prnas.commands.run_files import RunFollower
+from prnas.errors import UserError
+from prnas.reporting.page.html import escaped_json, policy, render
+from prnas.reporting.page.report import page_data
+
+MOST_CONNECTIONS = 32
+SECONDS = 15.0  # for a whole request and its answer
+PAGE, DATA = "/", "/data.json"
+HEADERS = {
+    "Content-Security-Policy": f"{policy(live=True)}; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class LiveReport:
+    """The runs as they are now: read when asked, rendered when something came. Thread-safe."""
+
+    def __init__(
+        self, folders: Sequence[Path], say: Callable[[str], None], title: str | None = None
+    ) -> None:
+        self._title = title  # of several
+        self._lock = threading.Lock()
+        self._say = say
+        self._problem = ""
+        self._followers = [RunFollower(folder) for folder in folders]
+        for follower in self._followers:
+            follower.update()
+        self._make()
+
+    @property
+    def ended(self) -> bool:
+        return all(follower.view.ended for follower in self._followers)
+
+    def data(self) -> tuple[bytes, str]:
+        """JSON, and a tag that changes with it."""
+        with self._lock:
+            self._read()
+            return self._json, self._tag
+
+    def page(self) -> bytes:
+        with self._lock:
+            self._read()
+            return render(self._data, live=True).encode()
+
+    def _read(self) -> None:
+        try:
+            news = [follower.update() for follower in self._followers]
+            if any(news):
+                self._make()
+            self._problem = ""
+        except UserError as error:
+            # What was read before is still true; the file may be whole again the next time.
+            if str(error) != self._problem:
+                self._problem = str(error)
+                self._say(f"note: {error}")
+
+    def _make(self) -> None:
+        self._data: dict[str, Any] = page_data([one.view for one in self._followers], self._title)
+        self._json = escaped_json(self._data).encode()
+        self._tag = f'"{hashlib.sha256(self._json).hexdigest()[:32]}"'
+
+
+class WatchServer(ThreadingHTTPServer):
+    """Serves a `LiveReport`; `tick` is called every half second or so."""
+
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, report: LiveReport, tick: Callable[[], None]) -> None:
+        self.report, self._tick = report, tick
+        self.told_host = host.lower()
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        if ":" in host:
+            self.address_family = socket.AF_INET6
+        super().__init__((host, port), _Handler)
+
+    def service_actions(self) -> None:
+        self._tick()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        # However slowly a client reads or writes, it is cut off in the end.
+        timer = threading.Timer(SECONDS, _cut, (request,))
+        timer.daemon = True
+        timer.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            timer.cancel()
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that left in the middle is no news."""
+
+
+def _cut(request: socket.socket) -> None:
+    with suppress(OSError):  # it may be gone already
+        request.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: WatchServer  # pyright: ignore[reportIncompatibleVariableOverride]
+    server_version, sys_version = "prnas", ""
+    timeout = SECONDS
+
+    def parse_request(self) -> bool:
+        if not super().parse_request():
+            return False
+        if self.command not in ("GET", "HEAD"):
+            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED)
+        elif not trusted_host(self.headers.get_all("Host") or [], self.server.told_host):
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
+        elif self.path not in (PAGE, DATA):
+            self._refuse(HTTPStatus.NOT_FOUND)
+        else:
+            return True
+        return False
+
+    def do_GET(self) -> None:
+        if self.path == PAGE:
+            self._answer(HTTPStatus.OK, self.server.report.page(), "text/html; charset=utf-8")
+            return
+        body, tag = self.server.report.data()
+        if self.headers.get("If-None-Match") == tag:
+            self._answer(HTTPStatus.NOT_MODIFIED, b"", None, {"ETag": tag})
+            return
+        self._answer(HTTPStatus.OK, body, "application/json", {"ETag": tag})
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        more = {"Allow": "GET, HEAD"} if status == HTTPStatus.METHOD_NOT_ALLOWED else {}
+        self._answer(status, f"{status.phrase}\n".encode(), "text/plain; charset=utf-8", more)
+
+    def _answer(
+        self, status: HTTPStatus, body: bytes, kind: str | None, more: dict[str, str] | None = None
+    ) -> None:
+        self.send_response(status)
+        for name, value in {**HEADERS, **(more or {})}.items():
+            self.send_header(name, value)
+        if kind is not None:
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+        """Requests are not worth a line, and could write anything into the terminal."""
+
+
+def trusted_host(values: Sequence[str], told: str) -> bool:
+    """Whether a request names this machine by an address, as localhost, or as it was told to.
+
+    A web site that lets its own name point here (DNS rebinding) would come with that name.
+    """
+    if len(values) != 1:
+        return False
+    host = values[0].strip().lower()
+    host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    if host in ("localhost", told):
+        return True
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,151 @@
+// The cells, evolving: a slider over cycles, for every edge its pool, and the genotype at the end.
+const stateName = (state) => state < 2 ? `c(k−${2 - state})` : `B${state - 1}`;
+// In the cramped boxes a conv is told by its sizes alone: nothing else is.
+const brief = (label) => label.replace(/^conv /, "");
+const edgeName = ([target, source]) => `${stateName(source)} → ${stateName(target)}`;
+
+class CellsView {
+  constructor() {
+    this.step = null;
+    this.edge = { role: "normal", number: 0 };
+    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Cycle", oninput: () => this.go(Number(this.slider.value)) });
+    this.output = el("output", { class: "step-name" });
+    this.ticks = el("div", { class: "slider-ticks", "aria-hidden": "true" });
+    const button = (label, title, action) => el("button", { type: "button", class: "tool", title, "aria-label": title, onclick: action }, label);
+    this.playButton = button("▶", "Play the cycles one after the other", () => this.play());
+    this.panels = el("div", { class: "cells" });
+    this.tree = new TreeView((role, number) => this.select(role, number));
+    this.node = el("section", { class: "cells-section", id: "cells" },
+      el("h2", null, "The cells, cycle by cycle"),
+      el("p", { class: "lead" }, "Every box is an edge with its pool of candidates; bars are architecture weights (softmax, in %), the tick marks equal weights. Choose an edge to see its family tree."),
+      el("div", { class: "stepper" }, button("‹", "One cycle back", () => this.go(this.step - 1)),
+        el("div", { class: "slider" }, this.slider, this.ticks), button("›", "One cycle on", () => this.go(this.step + 1)),
+        this.playButton, this.output),
+      this.legend(), this.panels, this.tree.node);
+  }
+
+  legend() {
+    const key = (className, text) => el("span", { class: `key ${className}` }, el("i"), text);
+    return el("div", { class: "keys" }, key("type-conv", "conv: kernel, d dilation, ×[widths]"), key("type-pool", "pool"), key("type-skip", "skip"),
+      el("span", { class: "key" }, el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
+      el("span", { class: "key" }, el("s", null, "pruned"), " at its end"),
+      el("span", { class: "key" }, el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"));
+  }
+
+  get numCycles() { return this.run.cycles.steps.normal.length; }
+  get lastStep() { return this.run.genotype ? this.numCycles : this.numCycles - (this.isOver ? 1 : 0); }
+  get isOver() { return this.run.schedule.length > 0 && this.numCycles >= this.run.schedule.length; }
+
+  update(run) {
+    const atEnd = this.step === null || this.step >= this.lastStep;
+    this.run = run;
+    this.slider.max = Math.max(0, this.lastStep);
+    const labels = [...Array(this.lastStep + 1).keys()].map((step) => step < this.numCycles ? String(step + 1) : run.genotype ? "★" : String(step + 1));
+    replace(this.ticks, labels.map((label) => el("span", null, label)));
+    this.key = null;
+    this.go(atEnd ? this.lastStep : this.step);
+  }
+
+  go(step) {
+    this.step = Math.max(0, Math.min(step, this.lastStep));
+    this.slider.value = this.step;
+    const text = this.stepText();
+    this.output.textContent = text;
+    this.slider.setAttribute("aria-valuetext", text);
+    if (this.key !== this.step) this.draw();
+    this.key = this.step;
+  }
+
+  stepText() {
+    if (this.step < this.numCycles) return `Cycle ${this.step + 1} of ${Math.max(this.run.schedule.length, this.numCycles)}`;
+    return this.run.genotype ? "The genotype" : `Cycle ${this.step + 1}: under way`;
+  }
+
+  play() {
+    if (this.timer) { this.stop(); return; }
+    if (this.step >= this.lastStep) this.go(0);
+    this.playButton.textContent = "❚❚";
+    this.timer = setInterval(() => {
+      this.go(this.step + 1);
+      if (this.step >= this.lastStep) this.stop();
+    }, 900);
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = null;
+    this.playButton.textContent = "▶";
+  }
+
+  draw() {
+    const genotype = this.step >= this.numCycles && this.run.genotype;
+    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.edge : null;
+    replace(this.panels, ROLES.map((role) => el("section", { class: `cell-panel ${genotype ? "drawn" : ""}` },
+      el("h3", null, `${role} cell`),
+      genotype ? el("div", { class: "scroll", tabindex: "0", role: "group" }, drawPicture(this.run.genotype.pictures[role], `The ${role} cell that was found`)) : this.matrix(role))));
+    this.mark();
+    if (focused) { const card = this.panels.querySelector(`[data-edge="${CSS.escape(focused)}"]`); if (card) card.focus(); }
+    this.tree.draw(this.run, this.edge, this.step);
+  }
+
+  matrix(role) {
+    const { positions, now, steps } = this.run.cycles;
+    const edges = this.step < this.numCycles ? steps[role][this.step] : (now[role] || []).map((pool) => [pool, null, [], []]);
+    const before = this.step > 0 ? steps[role][this.step - 1] : null;
+    const columns = positions.length ? Math.max(...positions.map(([, source]) => source)) + 1 : 4;
+    const grid = el("div", { class: "matrix", "--columns": String(columns) }, edges.map((edge, number) =>
+      this.card(role, number, edge, new Set(before ? before[number][3].map(([child]) => child) : []))));
+    if (positions.length === edges.length) {
+      [...grid.children].forEach((card, number) => {
+        card.style.setProperty("--row", positions[number][0] - 1);
+        card.style.setProperty("--column", positions[number][1] + 1);
+      });
+    }
+    return grid;
+  }
+
+  card(role, number, [ops, weights, pruned, added], fresh) {
+    const { operations, types, morphisms, positions } = this.run.cycles;
+    const scores = new Map(pruned);
+    const order = ops.map((_, i) => i);
+    if (weights) order.sort((a, b) => scores.has(ops[a]) - scores.has(ops[b]) || weights[b] - weights[a]);
+    const full = weights ? Math.max(2 / ops.length, ...weights) : 1;
+    const rows = order.map((i) => {
+      const op = ops[i], gone = scores.has(op);
+      const weight = gone ? scores.get(op) : weights ? weights[i] : null;
+      const row = el("span", { class: `candidate type-${types[op]}${gone ? " pruned" : ""}`, title: this.candidateTitle(op, weight, gone, fresh.has(op)) },
+        weights ? el("span", { class: "bar" }) : null,
+        el("span", { class: "candidate-name" }, fresh.has(op) ? el("b", { class: "fresh-mark" }, "●") : null, brief(operations[op])),
+        el("span", { class: "candidate-value" }, weights ? show.weight(weight) : ""));
+      if (weights) { row.firstChild.style.width = `${100 * weights[i] / full}%`; row.style.setProperty("--equal", `${100 / ops.length / full}%`); }
+      return row;
+    });
+    const children = added.map(([child, parent, morphism, probability, returned]) =>
+      el("span", { class: `child type-${types[child]}`, title: `${operations[child]}: ${morphisms[morphism]} of ${operations[parent]}, which was drawn with probability ${show.percent(probability)}${returned ? "; held before" : ""}` },
+        el("b", { class: "child-mark" }, "+"), brief(operations[child]), returned ? " ↺" : null,
+        el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`)));
+    const title = positions[number] ? edgeName(positions[number]) : `edge ${number + 1}`;
+    return el("button", { type: "button", class: "edge", "data-edge": `${role}-${number}`, "aria-pressed": "false", "aria-label": `${role} cell, edge ${title}: show its family tree`, onclick: () => this.select(role, number, true) },
+      el("span", { class: "edge-name" }, title), rows, children.length ? el("span", { class: "children" }, children) : null);
+  }
+
+  candidateTitle(op, weight, gone, fresh) {
+    const parts = [this.run.cycles.operations[op]];
+    if (weight !== null) parts.push(`${show.exactPercent(weight)} of the edge's weight`);
+    if (fresh) parts.push("came in at the last cycle's end");
+    if (gone) parts.push("pruned at this cycle's end");
+    return parts.join("; ");
+  }
+
+  select(role, number, scroll) {
+    this.edge = { role, number };
+    this.mark();
+    this.tree.draw(this.run, this.edge, this.step);
+    if (scroll) this.tree.node.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+  }
+
+  mark() {
+    const wanted = `${this.edge.role}-${this.edge.number}`;
+    for (const card of this.panels.querySelectorAll(".edge")) card.setAttribute("aria-pressed", String(card.dataset.edge === wanted));
+  }
+}

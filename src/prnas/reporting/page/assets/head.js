@@ -1,0 +1,72 @@
+// The head: what one wants first.
+function tile(label, value, note) {
+  return el("div", { class: "tile" }, el("span", { class: "tile-label" }, label),
+    el("span", { class: "tile-value" }, value), note ? el("span", { class: "tile-note" }, note) : null);
+}
+
+function copyButton(text) {
+  const button = el("button", { type: "button", class: "copy", "aria-label": "Copy this command" }, "Copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      // Not allowed here: select it, so that the keyboard can copy it.
+      getSelection().selectAllChildren(button.previousSibling);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  return button;
+}
+
+function commandList(commands) {
+  return el("dl", { class: "commands" }, commands.map(([what, command]) => [
+    el("dt", null, what),
+    el("dd", null, el("code", null, name(command)), copyButton(command))]));
+}
+
+function factList(facts) {
+  return el("dl", { class: "facts" }, facts.map(([what, value]) => el("div", null, el("dt", null, what), el("dd", null, name(value)))));
+}
+
+function networkTiles(network) {
+  if (!network) return [];
+  const shape = network.channels && network.cells ? `${network.channels} channels, ${network.cells} cells` : null;
+  return [tile("Parameters", show.millions(network.parameters), shape), tile("MACs", show.millions(network.macs), shape)];
+}
+
+function numEpochs(run) { return (run.epochs.lr || []).length; }
+
+function plannedEpochs(run) {
+  const planned = run.kind === "search" ? run.schedule.reduce((sum, one) => sum + one[0], 0) : run.num_epochs;
+  return Math.max(planned || 0, numEpochs(run));
+}
+
+function runTiles(run) {
+  const done = numEpochs(run), planned = plannedEpochs(run);
+  const cycles = run.kind === "search" ? plural(run.schedule.length, "cycle") : null;
+  const result = run.kind === "search"
+    ? tile("Validation accuracy", show.exactPercent(run.validation), "of the supernet, last epoch")
+    : tile("Test error", show.exactPercent(run.test_error), run.averaged_epochs ? `mean of the last ${plural(run.averaged_epochs, "epoch")}` : "so far");
+  return el("div", { class: "tiles" }, result, networkTiles(run.network),
+    tile("Time", duration(run.seconds), done ? `${show.seconds(run.seconds / done)} an epoch` : null),
+    tile("Epochs", run.ended ? String(done) : `${done} of ${planned}`, cycles),
+    tile("Peak memory", show.memory(run.memory), null));
+}
+
+function runState(run) {
+  const done = numEpochs(run), planned = plannedEpochs(run);
+  if (run.ended) return el("span", { class: "state ended" }, "finished");
+  return el("span", { class: "state" }, planned ? `not finished: ${Math.floor(100 * done / planned)} %` : "not finished");
+}
+
+function runHead(run) {
+  const kind = run.kind === "search" ? "Search" : "Training of a final network";
+  return el("header", { class: "head" },
+    el("p", { class: "kind" }, kind),
+    el("h1", null, name(run.name, { class: "run-name" }), " ", runState(run)),
+    run.description ? el("p", { class: "description" }, name(run.description)) : null,
+    runTiles(run),
+    el("div", { class: "details" }, factList(run.facts), commandList(run.commands)));
+}

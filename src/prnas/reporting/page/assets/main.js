@@ -1,0 +1,78 @@
+// From the data to the page. `update` may be called again with more of the same run.
+class RunPage {
+  constructor(kind) {
+    this.group = new ChartGroup();
+    this.timeline = new Timeline(this.group);
+    this.head = el("div");
+    this.body = el("main");
+    this.cells = kind === "search" ? new CellsView() : null;
+    this.extra = el("div");
+    this.node = el("div", null, this.head, this.body);
+  }
+
+  update(data) {
+    const run = data.runs[0], { group } = this;
+    replace(this.head, runHead(run));
+    group.done = numEpochs(run);
+    group.setEpochs(plannedEpochs(run), run.kind === "search" ? cycleBands(run) : []);
+    const charts = run.kind === "search" ? searchCharts(group, run) : trainingCharts(group, run);
+    if (!this.body.firstChild) {
+      fill(this.body, [el("section", { class: "curves", id: "curves" }, el("h2", null, "Curves"), group.said,
+        el("p", { class: "lead" }, `Drag over a chart${run.kind === "search" ? ", or choose a cycle," : ""} to zoom all of them; point at an epoch to read its values; a name in a legend hides its line. By keyboard: ← → + − 0 on a chart.`),
+        el("div", { class: "sticky" }, this.timeline.node),
+        chartSection("Learning", run.kind === "search" ? "weights, architecture: while they were trained, each on its half of the images; shaded: grace epochs" : null, charts.learning, "wide"),
+        charts.pools ? chartSection("What the pools hold", "steps: the pools that each cycle trained", charts.pools) : null,
+        chartSection("Speed and memory", null, charts.machine, charts.machine.length > 4 ? "five" : "")),
+        this.cells ? this.cells.node : null, this.extra]);
+    }
+    if (this.cells) this.cells.update(run);
+    else replace(this.extra, confusionSection(run.confusion), genotypeSection(run.genotype, "The cells of the network"));
+  }
+}
+
+class ComparePage {
+  constructor() {
+    this.top = el("div");
+    this.bottom = el("div");
+    this.views = new Map();
+    this.middle = el("div");
+    this.node = el("div", null, this.top, el("main", null, this.middle, this.bottom));
+  }
+
+  update(data) {
+    const names = uniqueNames(data.runs);
+    replace(this.top, el("header", { class: "head" }, el("p", { class: "kind" }, "Comparison"), el("h1", null, data.title ? name(data.title, { class: "run-name" }) : null, data.title ? " " : null, el("span", null, plural(data.runs.length, "run")))), resultsSection(data, names));
+    for (const kind of ["search", "training"]) {
+      const places = data.runs.map((_, i) => i).filter((i) => data.runs[i].kind === kind);
+      if (!places.length) continue;
+      if (!this.views.has(kind)) {
+        this.views.set(kind, new CompareView(kind));
+        this.middle.append(this.views.get(kind).node);
+      }
+      this.views.get(kind).update(places.map((i) => data.runs[i]), places.map((i) => names[i]));
+    }
+    replace(this.bottom, genotypesSection(data, names), summedConfusion(data));
+  }
+}
+
+function start() {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const page = data.runs.length > 1 ? new ComparePage() : new RunPage(data.runs[0].kind);
+  const update = (news) => {
+    page.update(news);
+    const title = news.runs.length > 1 ? plain(news.title || `${news.runs.length} runs`).slice(0, 80) : plain(news.runs[0].name).slice(0, 80);
+    document.title = `${title} · prnas`;
+    if (news.runs.every((run) => run.ended)) document.body.dataset.ended = "true"; else delete document.body.dataset.ended;
+  };
+  const home = document.getElementById("page");
+  home.append(page.node);
+  update(data);
+  if (data.live) home.prepend(follow(update));
+  // Printed, all charts fit the paper; back on the screen, they fit the window again.
+  const views = page.group ? [page.group] : [...page.views.values()].map((view) => view.group);
+  for (const event of ["beforeprint", "afterprint"]) addEventListener(event, () => views.forEach((group) => group.drawNow()));
+  views.forEach((group) => group.drawNow());
+  document.body.dataset.ready = "true";
+}
+
+start();

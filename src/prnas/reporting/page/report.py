@@ -1,0 +1,34 @@
+"""From runs to a page."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from prnas.atomic import write_atomically
+from prnas.reporting.page.comparison import comparison
+from prnas.reporting.page.html import render
+from prnas.reporting.page.search_view import SearchView
+from prnas.reporting.page.training_view import TrainingView
+from prnas.reporting.page.view import RunInfo, View
+
+FILE = "report.html"  # in a run's folder
+
+
+def view_of(info: RunInfo) -> View:
+    return TrainingView(info) if info.is_training else SearchView(info)
+
+
+def page_data(views: Sequence[View], title: str | None = None) -> dict[str, Any]:
+    """What the page of one run, or of several under a title, is made from."""
+    runs = [view.data() for view in views]
+    if len(views) == 1:
+        return {"runs": runs, "comparison": None, "title": None}
+    found = comparison(views, runs)
+    for run in runs:
+        if "cycles" in run:  # of every edge's pools, a comparison shows nothing
+            run["cycles"] = {**run["cycles"], "steps": {}, "now": {}}
+    return {"runs": runs, "comparison": found, "title": title}
+
+
+def write_page(path: Path, views: Sequence[View], title: str | None = None) -> None:
+    write_atomically(path, render(page_data(views, title)).encode())

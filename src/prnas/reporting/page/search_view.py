@@ -1,0 +1,195 @@
+"""A search for the page: its epochs as columns, its cycles, its genotype, its head."""
+
+from typing import Any
+
+from prnas.reporting.page.cycles import Cycles
+from prnas.reporting.page.pictures import cell_picture
+from prnas.reporting.page.plain import list_at, pick, rounded, text_at, whole_at
+from prnas.reporting.page.view import Columns, Facts, RunInfo, View, original_command
+from prnas.reporting.records import (
+    BatchRecord,
+    CycleRecord,
+    EpochRecord,
+    GenotypeRecord,
+    Record,
+    Score,
+)
+from prnas.space.genotype import ROLES, Genotype
+from prnas.space.size import network_size
+
+CHANNELS, CELLS = 36, 20  # of the final network whose size is told, as in the paper
+CLASSES = {"cifar100": 100}  # of data sets whose number is not ten
+COLUMNS = (
+    *("cycle", "grace", "lr", "batch", "seconds", "speed", "memory"),
+    *("weights_accuracy", "weights_loss", "architecture_accuracy", "architecture_loss"),
+    *("validation_accuracy", "validation_loss"),
+)
+
+
+class SearchView(View):
+    def __init__(self, info: RunInfo) -> None:
+        super().__init__(info)
+        self._epochs = Columns(COLUMNS)
+        self._batches: list[tuple[float, int]] = []
+        self._pending: list[BatchRecord] = []
+        self._seconds = 0.0
+        self._memory = 0.0
+        self._validation: float | None = None
+        self._images = 0
+        self._cycles = Cycles(
+            whole_at(info.config, "network.nodes"), list_at(info.config, "space.initial_pool")
+        )
+
+    @property
+    def ended(self) -> bool:
+        return self.genotype is not None
+
+    def add(self, record: Record) -> None:
+        match record:
+            case EpochRecord():
+                self._add_epoch(record)
+            case BatchRecord():
+                self._pending.append(record)
+            case CycleRecord():
+                self._cycles.add(record)
+            case GenotypeRecord():
+                self.genotype = Genotype.from_json(record.genotype)
+            case _:
+                pass
+
+    def _add_epoch(self, record: EpochRecord) -> None:
+        scores: dict[str, Score | None] = {
+            "weights": record.weights,
+            "architecture": record.architecture,
+            "validation": record.validation,
+        }
+        row: dict[str, float | None] = {
+            "cycle": record.cycle,
+            "grace": int(record.grace),
+            "lr": record.lr,
+            "batch": record.batch,
+            "seconds": record.seconds,
+            "speed": record.images_per_second,
+            "memory": record.memory,
+        }
+        for name, score in scores.items():
+            row[f"{name}_accuracy"] = score.accuracy if score else None
+            row[f"{name}_loss"] = score.loss if score else None
+        # A change of the batch size stands where its step was within the epoch.
+        for one in self._pending:
+            place = self._epochs.length + min(one.step / max(record.steps, 1), 1.0)
+            self._batches.append((round(place, 3), one.batch))
+        self._pending.clear()
+        self._epochs.add(row)
+        self._seconds += record.seconds
+        self._memory = max(self._memory, record.memory)
+        self._images = record.weights.images
+        if record.validation is not None:
+            self._validation = record.validation.accuracy
+
+    def data(self) -> dict[str, Any]:
+        config, info = self.info.config, self.info
+        commands: Facts = [("Repeat the search", f"prnas search {info.file('config.yaml')}")]
+        if self.genotype is not None:
+            commands.append(("Train the network it found", f"prnas retrain {info.quoted}"))
+            commands.append(("Draw the cells", f"prnas draw {info.file('genotype.json')}"))
+        else:
+            commands.append(("Watch it live", f"prnas watch {info.quoted}"))
+            commands.append(("Go on if it stopped", f"prnas search --resume {info.quoted}"))
+        original = original_command(info)
+        if original:
+            commands.append(("Started by", original))
+        return {
+            **self.common("search", self._facts(), commands),
+            "schedule": self._schedule(),
+            "seconds": rounded(self._seconds),
+            "memory": rounded(self._memory),
+            "validation": rounded(self._validation),
+            "network": self._network(),
+            "setting": text_at(config, "space.name"),
+            "epochs": self._epochs.data(),
+            "batches": self._batches,
+            "cycles": self._cycles.data(),
+            "genotype": self._genotype(),
+        }
+
+    def _schedule(self) -> list[list[int]]:
+        """Epochs, grace epochs, morphisms, candidates of each cycle; none if it cannot be read."""
+        keys = ("epochs", "grace_epochs", "morphisms", "candidates")
+        rows = [
+            [whole_at(cycle, key) for key in keys]
+            for cycle in list_at(self.info.config, "schedule.cycles")
+        ]
+        return [[value or 0 for value in row] for row in rows if row[0]]
+
+    def _network(self) -> dict[str, Any] | None:
+        """The size of the final network."""
+        if self.genotype is None:
+            return None
+        classes = CLASSES.get(text_at(self.info.config, "data.name") or "", 10)
+        output = "mean" if pick(self.info.config, "network.output") == "mean" else "concat"
+        size = network_size(self.genotype, CHANNELS, CELLS, classes, output=output)
+        return {
+            "parameters": size.parameters,
+            "macs": size.macs,
+            "channels": CHANNELS,
+            "cells": CELLS,
+            "classes": classes,
+        }
+
+    def _genotype(self) -> dict[str, Any] | None:
+        if self.genotype is None:
+            return None
+        cells = {role: self.genotype.cell(role) for role in ROLES}
+        return {
+            "pictures": {role: cell_picture(cell) for role, cell in cells.items()},
+            "edges": {
+                role: [[state, edge.input, edge.op.label] for state, edge in cell.edges]
+                for role, cell in cells.items()
+            },
+        }
+
+    def _facts(self) -> Facts:
+        config = self.info.config
+        facts: Facts = []
+        name = text_at(config, "data.name")
+        if name:
+            size = whole_at(config, "data.image_size")
+            parts = [name]
+            if size:
+                parts.append(f"{size} × {size} pixels")
+            if self._images:
+                parts.append(f"about {self._images:,} images train the weights")
+            facts.append(("Data", ", ".join(parts)))
+        facts.append(("Setting", text_at(config, "space.name") or "?"))
+        limits = _limits(config)
+        if limits:
+            facts.append(("Limits", limits))
+        cells, channels = whole_at(config, "network.cells"), whole_at(config, "network.channels")
+        nodes = whole_at(config, "network.nodes")
+        if cells and channels and nodes:
+            facts.append(
+                ("Supernet", f"{cells} cells of {nodes} nodes, {channels} channels at first")
+            )
+        rate, least = text_at(config, "weights.lr"), text_at(config, "weights.lr_min")
+        alpha = text_at(config, "architecture.lr")
+        if rate and least and alpha:
+            facts.append(("Learning rates", f"weights {rate} to {least}, architecture {alpha}"))
+        seed = whole_at(config, "seed")
+        if seed is not None:
+            facts.append(("Seed", str(seed)))
+        return facts
+
+
+def _limits(config: Any) -> str:
+    """'kernels 3 to 7, dilation to 2, depth to 1, width to 1'."""
+    low, high = (
+        whole_at(config, "space.limits.kernel_min"),
+        whole_at(config, "space.limits.kernel_max"),
+    )
+    parts = [f"kernels {low} to {high}"] if low and high else []
+    for name in ("dilation", "depth", "width"):
+        most = whole_at(config, f"space.limits.{name}_max")
+        if most is not None:
+            parts.append(f"{name} to {most}")
+    return ", ".join(parts)

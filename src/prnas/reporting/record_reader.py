@@ -1,0 +1,45 @@
+"""Records that are still being written: what is new since the last look."""
+
+from pathlib import Path
+
+from prnas.reporting.records import Record, from_line
+from prnas.space.problems import FormatError
+
+REMEMBERED = 200  # bytes before the place reached, by which a file that was cut back is known
+
+
+class RecordReader:
+    """Reads a run's records piece by piece. A resumed run cuts them back: then it starts anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._forget()
+
+    def _forget(self) -> None:
+        self._place, self._lines, self._tail = 0, 0, b""
+
+    def news(self) -> tuple[bool, list[Record]]:
+        """Whether all records told so far are void, and those that came since.
+
+        A last line without its end is left for the next time. A `FormatError` names a bad line.
+        """
+        with self._path.open("rb") as file:
+            file.seek(max(0, self._place - len(self._tail)))
+            void = file.read(len(self._tail)) != self._tail
+            if void:
+                self._forget()
+            file.seek(self._place)
+            raw = file.read()
+        whole = raw[: raw.rfind(b"\n") + 1]
+        records: list[Record] = []
+        for line in whole.splitlines(keepends=True):
+            self._lines += 1
+            try:
+                records.append(from_line(line.decode()))
+            except (FormatError, UnicodeDecodeError) as error:
+                number = self._lines
+                self._forget()
+                raise FormatError([f"{self._path}, line {number}: {error}"]) from None
+        self._place += len(whole)
+        self._tail = (self._tail + whole)[-REMEMBERED:]
+        return void, records

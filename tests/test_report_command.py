@@ -1,0 +1,167 @@
+"""`prnas report` as a real process."""
+
+import importlib.util
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from prnas import cli
+from prnas.commands.figures import write_figures
+from prnas.commands.run_files import read_view
+from prnas.reporting import figure_plots
+from prnas.reporting.picture import Picture
+from tests.reporting.test_page import data_of
+from tests.synthetic_runs import HOSTILE, write_search, write_training
+from tests.test_cli import bad, good
+from tests.test_doors import modules_after
+
+
+def runs_of(page: Path) -> list[str]:
+    return [run["name"] for run in data_of(page.read_text(encoding="utf-8"))["runs"]]
+
+
+def test_one_run(tmp_path: Path) -> None:
+    folder = write_search(tmp_path / "run")
+    said = good("report", "run", cwd=tmp_path)
+    assert "wrote run/report.html" in said
+    assert runs_of(folder / "report.html") == ["run"]
+    said = good("report", "run", "-o", "other.html", "--json", cwd=tmp_path)
+    assert json.loads(said) == {
+        "report": "other.html",
+        "runs": ["run"],
+        "ended": [True],
+        "figures": [],
+    }
+    assert runs_of(tmp_path / "other.html") == ["run"]
+
+
+def test_several_runs_and_seeds(tmp_path: Path) -> None:
+    for seed in range(2):
+        write_search(tmp_path / f"run-{seed}", seed=seed)
+    for seed in (0, 2, 10):
+        write_training(tmp_path / "group" / f"seed-{seed}", seed)
+    (tmp_path / "group" / "seed-x").mkdir()
+    assert "2 runs compared" in good("report", "run-0", "run-1", cwd=tmp_path)
+    assert runs_of(tmp_path / "comparison.html") == ["run-0", "run-1"]
+    good("report", "group", cwd=tmp_path)
+    assert runs_of(tmp_path / "group" / "report.html") == ["seed-0", "seed-2", "seed-10"]
+    page = (tmp_path / "group" / "report.html").read_text(encoding="utf-8")
+    assert data_of(page)["title"] == "group"
+    good("report", "group", "run-0", cwd=tmp_path)
+    assert len(runs_of(tmp_path / "comparison.html")) == 4
+
+
+def test_a_folder_with_a_hostile_name(tmp_path: Path) -> None:
+    name = HOSTILE.replace("/", "_").replace("\x07", "")
+    folder = write_search(tmp_path / name, cycles=1)
+    good("report", str(folder))
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert data_of(page)["runs"][0]["name"] == name
+    assert "<script>document" not in page
+
+
+def test_figures(tmp_path: Path) -> None:
+    write_search(tmp_path / "run")
+    said = good("report", "run", "--figures", "figures", "--json", cwd=tmp_path)
+    drawn = {Path(one).name for one in json.loads(said)["figures"]}
+    assert drawn == {one.name for one in (tmp_path / "figures").iterdir()}
+    for name in ("accuracy", "kernels-normal", "parents", "all", "cells", "cell-reduction"):
+        assert f"{name}.svg" in drawn
+        assert (tmp_path / "figures" / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    size = ElementTree.parse(tmp_path / "figures" / "accuracy.svg").getroot()  # noqa: S314
+    assert float(size.attrib["width"].removesuffix("pt")) <= 3.5 * 72  # a column
+    for name in ("all", "cells", "cell-normal"):
+        root = ElementTree.parse(tmp_path / "figures" / f"{name}.svg").getroot()  # noqa: S314
+        assert float(root.attrib["width"].removesuffix("pt")) <= 7 * 72  # a page
+
+
+def test_figures_of_several_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    from prnas.reporting import figures
+
+    # One plot of each is enough here.
+    monkeypatch.setattr(figures, "plots_of", lambda run: figure_plots.plots_of(run)[:1])
+    monkeypatch.setattr(figures, "draw_cell", lambda _: Picture(600.0, 100.0, ()))
+    monkeypatch.setattr(figures, "draw_genotype", lambda _: Picture(100.0, 100.0, ()))
+    views = [
+        read_view(write_search(tmp_path / "a" / "run")),
+        read_view(write_training(tmp_path / "run")),
+    ]
+    drawn = write_figures(views, tmp_path / "figures")
+    names = {str(path.relative_to(tmp_path / "figures")) for path in drawn}
+    assert {"run/accuracy.pdf", "run-1/error.svg", "run-1/confusion.pdf"} <= names
+    before = {path: path.read_bytes() for path in drawn}
+    write_figures(views, tmp_path / "figures")
+    assert {path: path.read_bytes() for path in drawn} == before  # the same bytes again
+
+
+def test_figures_without_matplotlib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_search(tmp_path / "run")
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name)
+    )
+    with pytest.raises(SystemExit) as exited:
+        cli.main(["report", str(folder), "--figures", str(tmp_path / "figures")])
+    assert exited.value.code == 2
+    assert "pip install 'prnas[figures]'" in capsys.readouterr().err
+    assert not (folder / "report.html").exists()  # nothing was written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name a run's folder"),
+        (["nowhere"], "there is no run's folder nowhere"),
+        (["."], "it has no config.yaml"),
+        (["run/config.yaml"], "there is no run's folder run/config.yaml"),
+        (["run", "nowhere"], "nowhere"),
+        (["run", "-o", "."], "is a folder"),
+        (["run", "-o", "no/such/page.html"], "cannot write no/such/page.html"),
+        (["run", "--figures", "run/config.yaml"], "is a file"),
+        (["broken"], "broken/records.jsonl, line 1"),
+        (["yaml"], "yaml/config.yaml: line 1"),
+        (["a\0b"], "a"),
+    ],
+    ids=lambda one: " ".join(one)[:30].replace("\0", "0"),
+)
+def test_mistakes(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_search(tmp_path / "run", cycles=1)
+    (write_search(tmp_path / "broken", cycles=1) / "records.jsonl").write_text('{"type": 1}\n')
+    (write_search(tmp_path / "yaml", cycles=1) / "config.yaml").write_text("a: [")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as exited:
+        cli.main(["report", *arguments])
+    assert exited.value.code == 2
+    written = capsys.readouterr()
+    assert said in " ".join(written.err.split())
+    assert written.out == ""
+    assert not list(tmp_path.rglob("*.html"))
+
+
+def test_a_damaged_environment_stops_nobody(tmp_path: Path) -> None:
+    folder = write_search(tmp_path / "run", cycles=1)
+    (folder / "environment.json").write_text("{")
+    good("report", "run", cwd=tmp_path)
+    assert runs_of(folder / "report.html") == ["run"]
+
+
+def test_no_torch_and_no_matplotlib_for_a_page(tmp_path: Path) -> None:
+    loaded = modules_after("report", str(write_search(tmp_path / "run", cycles=1)))
+    assert not loaded & {"torch", "numpy", "matplotlib", "lightning_fabric"}
+
+
+def test_help() -> None:
+    assert "report" in good("--help")
+    assert "--figures" in good("report", "--help")
+    assert bad("report", "--figure", "x")

@@ -1,0 +1,153 @@
+"""The training by real processes: its words, killed, interrupted, two at once."""
+
+import json
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from prnas.models.model import load
+from prnas.reporting.records import TrainingRecord, read_records
+from prnas.training.retrain import start
+from prnas.yaml_files import dump_yaml
+from tests.reporting.test_page import data_of
+from tests.training.settings import small_training
+from tests.training.test_search_processes import TIMEOUT, finish, prnas, progress_of
+from tests.training.watching import assert_same_run, folder_of
+
+KILLS = 3
+
+
+@pytest.fixture(scope="module")
+def recipe(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recipe") / "small.yaml"
+    config = small_training(images, checkpoints={"every_minutes": 1e-6})
+    path.write_text(dump_yaml(config.to_data()), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = small_training(images, checkpoints={"every_minutes": 1e-6})
+    return folder_of(start(config, runs=tmp_path_factory.mktemp("reference")))
+
+
+def test_killed_at_random_moments_it_ends_the_same(
+    recipe: Path, tmp_path: Path, reference: Path
+) -> None:
+    generator = random.Random(3)
+    run = tmp_path / "runs" / "run"
+    kills = 0
+    process = prnas("retrain", "pr-darts-dl1", recipe, "--name", "run", cwd=tmp_path)
+    while kills < KILLS:
+        deadline = time.monotonic() + TIMEOUT
+        before = progress_of(run)
+        while process.poll() is None and progress_of(run) == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        time.sleep(generator.uniform(0, 0.1))
+        if process.poll() is not None:
+            break
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kills += 1
+        process = prnas("retrain", "--resume", run, cwd=tmp_path)
+    code, out, err = finish(process)
+    assert code == 0, err
+    assert kills >= 2
+    assert_same_run(run, reference)
+    assert "test error" in out
+    assert f"next: prnas evaluate {run}" in out
+    page = (run / "report.html").read_text(encoding="utf-8")
+    (told,) = data_of(page)["runs"]
+    assert told["ended"]
+
+
+def test_a_signal_saves_and_says_how_to_go_on(
+    recipe: Path, tmp_path: Path, reference: Path
+) -> None:
+    run = tmp_path / "runs" / "run"
+    process = prnas("retrain", "pr-darts-dl1", recipe, "--name", "run", cwd=tmp_path)
+    deadline = time.monotonic() + TIMEOUT
+    while not progress_of(run) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    code, out, err = finish(process)
+    assert code == 143, err
+    assert f"prnas retrain --resume {run.relative_to(tmp_path)}" in out
+    code, _, err = finish(prnas("retrain", "--resume", run, cwd=tmp_path))
+    assert code == 0, err
+    assert_same_run(run, reference)
+
+
+def test_two_processes_train_one_model(images: Path, tmp_path: Path) -> None:
+    """Two seeds in two processes: Fabric launches them once."""
+    config = small_training(
+        images, batch={"min": 8, "multiple": 1, "max": 8}, training={"epochs": 2}
+    )
+    path = tmp_path / "small.yaml"
+    path.write_text(dump_yaml(config.to_data()), encoding="utf-8")
+    arguments = ("retrain", "pr-darts-dl1", path, "--name", "run", "--seeds", "2")
+    code, out, err = finish(
+        prnas(*arguments, "--devices", "2", "--accelerator", "cpu", cwd=tmp_path)
+    )
+    assert code == 0, err
+    group = tmp_path / "runs" / "run"
+    assert sorted(one.name for one in (tmp_path / "runs").iterdir()) == ["run"]  # only one writes
+    assert out.count("over 2 seeds") == 1  # and only one speaks
+    results = json.loads((group / "results.json").read_text())
+    assert [one["seed"] for one in results["runs"]] == [1, 2]
+    records = [
+        one
+        for one in read_records(group / "seed-1" / "records.jsonl")
+        if isinstance(one, TrainingRecord)
+    ]
+    # As many images as one process with twice the batch would see, and a test of all images.
+    assert [one.batch for one in records] == [16, 16]
+    assert [one.test.images for one in records if one.test] == [12, 12]
+    alone = start(
+        small_training(images, batch={"min": 16, "max": 16}, training={"epochs": 2}), runs=None
+    )
+    # Batch normalisation sees other images: close, not equal.
+    assert records[0].training.loss == pytest.approx(alone.epochs[0].training.loss, rel=0.2)
+    model = load(group / "seed-1")
+    assert all(bool(torch.isfinite(one).all()) for one in model.network.parameters())
+
+
+MISTAKES = [
+    ([], "say what to train"),
+    (["nope"], "no published cell and no file is called 'nope'"),
+    (["pr-darts-dl1", "quick"], "'quick' is for `prnas search`"),
+    (["pr-darts-dl1", "retrain-quik"], "Did you mean 'retrain-quick'?"),
+    (["pr-darts-dl1", "--seeds", "0"], "--seeds must be 1 or more"),
+    (["pr-darts-dl1", "--set", "training.epoch=1"], "Did you mean 'epochs'?"),
+    (["pr-darts-dl1", "--name", "a/b"], "--name is a folder's name"),
+    (["pr-darts-dl1", "--data", "cifar11"], "cifar11"),
+    (["--resume", "nowhere"], "there is no run folder nowhere"),
+    (["pr-darts-dl1", "--resume", "."], "leave out the genotype 'pr-darts-dl1'"),
+    (["."], "is not a run's folder"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=lambda one: " ".join(one)[:40])
+def test_mistakes(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from prnas import cli
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as exited:
+        cli.main(["retrain", *arguments])
+    assert exited.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "runs").exists()
