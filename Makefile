@@ -30,6 +30,7 @@ test-slow: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.supernet
 	$(BIN)/python -m benchmarks.network
+	$(BIN)/python -m benchmarks.retrain
 	$(BIN)/python -m benchmarks.scaling
 
 lint: $(VENV)/.installed-dev
