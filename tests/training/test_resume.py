@@ -9,6 +9,7 @@ import pytest
 
 from prnas.errors import UserError
 from prnas.space.genotype import Genotype
+from prnas.training.callbacks import Step
 from prnas.training.search import Stopped, resume, start
 from tests.training.settings import small_config, write_images
 from tests.training.watching import Shaky, Watch, assert_same_run, folder_of, stopped
@@ -41,6 +42,26 @@ def test_a_finished_search_is_not_searched_again(reference: Path) -> None:
     assert result.genotype == Genotype.loads((reference / "genotype.json").read_text())
     after = {path: path.read_bytes() for path in reference.glob("*.json*")}
     assert {path.name for path in after if after[path] != before[path]} == {"environment.json"}
+
+
+def test_a_checkpoint_can_be_asked_for(images: Path, tmp_path: Path) -> None:
+    """The fifth step is within an epoch; the search goes on."""
+
+    def numbers() -> set[str]:
+        return {path.name for path in (tmp_path / "run" / "checkpoints").iterdir()}
+
+    seen: list[set[str]] = []
+
+    class Counting(Watch):
+        def on_step(self, step: Step) -> None:
+            super().on_step(step)
+            seen.append(numbers())
+
+    watch = Counting(5, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    result = start(small_config(images), runs=tmp_path, name="run", callbacks=[watch])
+    assert result.genotype
+    assert watch.steps[4].epoch == watch.steps[5].epoch
+    assert max(seen[5]) > max(seen[4])
 
 
 def test_two_processes_in_one_folder_are_refused(images: Path, tmp_path: Path) -> None:

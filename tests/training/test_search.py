@@ -15,7 +15,7 @@ from prnas.space.cell_pools import Pools
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
 from prnas.training.search import start
-from tests.training.settings import small_config
+from tests.training.settings import small_config, small_training
 from tests.training.textbook import first_cycle
 from tests.training.watching import Watch, assert_same_run, folder_of, last_state
 
@@ -170,3 +170,18 @@ def test_darts_operations_with_zero(images: Path) -> None:
     assert isinstance(config, SearchConfig)
     labels = {op.label for op in prnas.search(config).genotype.normal.operations}
     assert "zero" not in labels
+
+
+def test_from_python_the_folder_has_all_that_the_commands_has(images: Path, tmp_path: Path) -> None:
+    cycles = [{"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}]
+    config = small_config(images, schedule={"cycles": cycles})
+    result = prnas.search(config, runs=tmp_path, name="run")
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"report.html", "tensorboard", "genotype.json", "records.jsonl"} <= names
+    trained = prnas.retrain(
+        result.genotype, small_training(images, training={"epochs": 2}), runs=tmp_path, name="next"
+    )
+    assert trained.folder == tmp_path / "next"
+    assert {"report.html", "tensorboard", "model"} <= {
+        path.name for path in (tmp_path / "next").iterdir()
+    }

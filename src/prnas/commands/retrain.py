@@ -87,8 +87,7 @@ def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -
     from prnas.commands.training_display import TrainingDisplay
     from prnas.training import retrain, seeds
     from prnas.training.callbacks import TrainingCallback
-    from prnas.training.report_callback import TrainingReport
-    from prnas.training.tensorboard_callback import TrainingTensorboard
+    from prnas.training.own_watchers import for_training
 
     command = ["prnas", *sys.argv[1:]]
     displays: list[TrainingDisplay] = []
@@ -99,9 +98,7 @@ def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -
         if of == 1:
             display.tell_end = show_trained
         displays.append(display)
-        # The report comes first, so that the display can tell of it at the end.
-        report = TrainingReport(display.on_message)
-        return [report, display, *TrainingTensorboard.if_available()]
+        return for_training([display])
 
     recipe = Path(wanted.recipe or DEFAULT_RECIPE).stem
     runs = wanted.runs or RUNS

@@ -8,7 +8,7 @@ from typing import Any
 from prnas.commands import files
 from prnas.commands.pictures import check_picture, save_picture
 from prnas.commands.run_options import RUNS, SIGNAL_EXIT, check_resume, settings, show_stopped
-from prnas.training.callbacks import Callback, SearchResult
+from prnas.training.callbacks import SearchResult
 from prnas.training.run_rules import check_name
 
 DEFAULT_RECIPE = "quick"
@@ -58,13 +58,10 @@ def run(wanted: Wanted) -> None:
     # Only now: these take seconds to import.
     from prnas.commands.display import Display
     from prnas.training import search as engine
-    from prnas.training.report_callback import ReportCallback
-    from prnas.training.tensorboard_callback import TensorboardCallback
+    from prnas.training.own_watchers import for_search
 
     display = Display(quiet=wanted.quiet)
-    # The report comes first, so that the display can tell of it at the end.
-    report = ReportCallback(display.on_message)
-    callbacks: list[Callback] = [report, display, *TensorboardCallback.if_available()]
+    callbacks = for_search([display])
     command = ["prnas", *sys.argv[1:]]
     try:
         if config is None:

@@ -50,7 +50,8 @@ class Setup(Generic[C]):
     probe: MemoryProbe
     folder: RunFolder | None
     callbacks: Sequence[Any]
-    should_stop: Callable[[], int]
+    should_stop: Callable[[], int]  # the signal that asks to, or 0
+    should_save: Callable[[], bool] = lambda: False
     replay: bool = True  # decisions about the batch that an earlier session took
 
 
@@ -64,7 +65,7 @@ class Loop(ABC, Generic[C, S, T]):
         """`places`: the training images of each part of a step; of the first, one pass an epoch."""
         self.config, self.data, self.processes = setup.config, setup.data, setup.processes
         self.probe, self.folder, self.callbacks = setup.probe, setup.folder, setup.callbacks
-        self.should_stop = setup.should_stop
+        self.should_stop, self.should_save = setup.should_stop, setup.should_save
         config, data, processes = self.config, self.data, self.processes
         self.epoch_images = len(next(iter(places.values())))
         if config.batch_rule.min * processes.size > self.epoch_images:
@@ -200,6 +201,7 @@ class Loop(ABC, Generic[C, S, T]):
         if stop:
             raise Interrupted(int(stop))
         minutes = (time.monotonic() - self.last_save) / 60
+        self.save_soon |= self.should_save()
         due = self.save_soon or minutes >= self.config.checkpoints.every_minutes
         if due and self.state.position.images < goal:
             self.save()

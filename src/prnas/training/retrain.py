@@ -11,6 +11,7 @@ from prnas.space import zoo
 from prnas.space.genotype import Genotype
 from prnas.training.callbacks import RetrainResult, TrainingCallback, TrainingStart
 from prnas.training.memory import MemoryProbe
+from prnas.training.own_watchers import for_training
 from prnas.training.processes import Processes
 from prnas.training.retrain_loop import Retraining
 from prnas.training.run import RECORDS, RunFolder, read_config
@@ -40,7 +41,7 @@ def retrain(
         runs=None if runs is None else Path(runs),
         name=name,
         recipe=recipe,
-        callbacks=callbacks,
+        callbacks=callbacks if runs is None else for_training(callbacks),
     )
 
 

@@ -11,6 +11,7 @@ from prnas.space.cell_pools import Pools
 from prnas.training.callbacks import Callback, SearchResult, Start
 from prnas.training.engine import Engine
 from prnas.training.memory import MemoryProbe
+from prnas.training.own_watchers import for_search
 from prnas.training.processes import Processes
 from prnas.training.run import RECORDS, RunFolder, read_config
 from prnas.training.session import Stopped, check_overrides, run_session, with_threads
@@ -37,7 +38,7 @@ def search(
         runs=None if runs is None else Path(runs),
         name=name,
         recipe=recipe,
-        callbacks=callbacks,
+        callbacks=callbacks if runs is None else for_search(callbacks),
     )
 
 

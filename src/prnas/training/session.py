@@ -89,7 +89,15 @@ def run_session(
             for problem in problems:
                 say(f"{problem}; going on from the one before it")
             setup = Setup(
-                config, data, processes, probe, folder, [*callbacks, *kept], signals.wanted, replay
+                config,
+                data,
+                processes,
+                probe,
+                folder,
+                [*callbacks, *kept],
+                signals.wanted,
+                signals.take_save,
+                replay,
             )
             loop = make(setup)
             if checkpoint is not None:
@@ -146,15 +154,24 @@ def _opened(
 
 class _Signals:
     number = 0
+    save = False
 
     def wanted(self) -> int:
         """The signal that asked to stop, or 0."""
         return self.number
 
+    def take_save(self) -> bool:
+        """Whether a checkpoint was asked for since the last time."""
+        asked, self.save = self.save, False
+        return asked
+
 
 @contextmanager
 def stop_signals() -> Iterator[_Signals]:
-    """Within it, SIGINT and SIGTERM ask to stop after the step; a second one stops at once."""
+    """Within it, SIGINT and SIGTERM ask to stop after the step; a second one stops at once.
+
+    SIGUSR1, which batch schedulers send before they end a job, asks for a checkpoint.
+    """
     signals = _Signals()
     if threading.current_thread() is not threading.main_thread():
         yield signals
@@ -165,7 +182,12 @@ def stop_signals() -> Iterator[_Signals]:
             raise KeyboardInterrupt
         signals.number = number
 
+    def handle_save(number: int, frame: FrameType | None) -> None:
+        signals.save = True
+
     before = {one: signal.signal(one, handle) for one in (signal.SIGINT, signal.SIGTERM)}
+    if hasattr(signal, "SIGUSR1"):  # Windows has none
+        before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, handle_save)
     try:
         yield signals
     finally:
