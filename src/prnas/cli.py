@@ -23,7 +23,7 @@ Overrides = Annotated[
     Parameter(
         name="--set",
         negative="",
-        help="Override one value, e.g. --set schedule.cycles.0.epochs=5. May be repeated.",
+        help="Override one value of the config, e.g. --set seed=5. May be repeated.",
     ),
 ]
 
@@ -139,10 +139,13 @@ def data(
     image_size: Annotated[
         int | None, Parameter(converter=_whole, help="Make the images squares of this size.")
     ] = None,
-    flip: Annotated[bool, Parameter(help="Whether samples are flipped.")] = True,
+    flip: Annotated[
+        bool | None, Parameter(help="Whether samples are flipped. Default: all but digits.")
+    ] = None,
     crop_padding: Annotated[
-        int, Parameter(converter=_whole, help="How far samples are moved, at most.")
-    ] = 4,
+        int | None,
+        Parameter(converter=_whole, help="How far samples are moved. Default: 4; digits: 1."),
+    ] = None,
     cutout: Annotated[
         int, Parameter(converter=_whole, help="The side of the square cut out of samples; 0: none.")
     ] = 0,
@@ -162,8 +165,9 @@ def data(
         "name": name,
         "root": None if root is None else str(root),
         "image_size": image_size,
-        "flip": flip,
-        "crop_padding": crop_padding,
+        # As the recipes have it: a flipped digit is none, and eight pixels are few.
+        "flip": name != "digits" if flip is None else flip,
+        "crop_padding": (1 if name == "digits" else 4) if crop_padding is None else crop_padding,
         "cutout": cutout,
         "broken": "skip" if skip_broken else "refuse",
     }
@@ -181,7 +185,7 @@ def config(
         Path | None, Parameter(name=["--out", "-o"], help="Write it to this YAML file instead.")
     ] = None,
 ) -> None:
-    """Print a search's whole config: recipe, overrides and every default."""
+    """Print a run's whole config: recipe, overrides and every default."""
     from prnas.commands import config as command
 
     command.run_config(recipe, overrides or [], as_json, out)
@@ -192,7 +196,13 @@ Accelerator = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["32-true", "64-true", "bf16-mixed"]
 
 
-DataName = Annotated[str | None, Parameter(help="The data set, instead of the recipe's.")]
+DataName = Annotated[
+    str | None,
+    Parameter(
+        help="The images, instead of the recipe's: a set that `prnas data` lists, folder:PATH or "
+        "npz:PATH."
+    ),
+]
 DataRoot = Annotated[str | None, Parameter(help="The folder of downloaded data sets.")]
 Seed = Annotated[int | None, Parameter(converter=_whole, help="The seed of all randomness.")]
 Runs = Annotated[Path | None, Parameter(help="Where the run gets its folder. Default: runs.")]
@@ -206,7 +216,9 @@ AcceleratorOption = Annotated[Accelerator | None, Parameter(help="What to comput
 Devices = Annotated[
     int | None, Parameter(converter=_whole, help="How many devices, a process each.")
 ]
-PrecisionOption = Annotated[Precision | None, Parameter(help="Of the numbers.")]
+PrecisionOption = Annotated[
+    Precision | None, Parameter(help="Of the numbers: single, double, or mixed with bfloat16.")
+]
 Threads = Annotated[int | None, Parameter(converter=_whole, help="CPU threads of each process.")]
 MemoryLimit = Annotated[float | None, Parameter(help="GB that each process may use.")]
 Quiet = Annotated[bool, Parameter(negative="", help="Print only the end.")]
@@ -275,7 +287,9 @@ def search(
 def retrain(
     genotype: Annotated[
         str | None,
-        Parameter(help="A published cell's name, a genotype file, or the folder of a search."),
+        Parameter(
+            help="A published cell's name, a genotype file, or the folder of a search or training."
+        ),
     ] = None,
     recipe: Annotated[
         str | None, Parameter(help="A recipe's name, or a YAML file. Default: retrain-quick.")
@@ -284,13 +298,16 @@ def retrain(
     *,
     data: Annotated[
         str | None,
-        Parameter(help="The data set, instead of the recipe's, or of the search's whose cells."),
+        Parameter(
+            help="The images, instead of the recipe's or the search's: a set that `prnas data` "
+            "lists, folder:PATH or npz:PATH."
+        ),
     ] = None,
     data_root: DataRoot = None,
     seed: Seed = None,
     seeds: Annotated[
         int | None,
-        Parameter(converter=_whole, help="Train this often, with a new seed each time."),
+        Parameter(converter=_whole, help="Train this often, with --seed and the seeds after it."),
     ] = None,
     overrides: Overrides = None,
     runs: Runs = None,
@@ -507,8 +524,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The console command. A user's mistake ends in one message and exit code 2."""
     from prnas.errors import UserError
     from prnas.space.problems import FormatError
+    from prnas.training.shown import bars
 
     _mend_streams()
+    bars.set(True)
     try:
         app(arguments)
         sys.stdout.flush()

@@ -85,6 +85,12 @@ class RetrainConfig(RunConfig):
     batch: BatchConfig = BatchConfig(min=96, multiple=8, max=96)
     testing: ValidationConfig = ValidationConfig()
 
+    @model_validator(mode="after")
+    def _can_do(self) -> "RetrainConfig":
+        if self.compute.recompute:
+            raise ValueError("compute.recompute is for searches; a training has none")
+        return self
+
     @property
     def batch_rule(self) -> BatchConfig:
         return self.batch

@@ -98,14 +98,14 @@ def test_storage_auto_follows_the_memory_that_is_free(
     name = f"npz:{npz_file(tmp_path / 'set.npz')}"
     size = 40 * 6 * 5 * 3
     for free, kind in ((2 * size, InMemory), (2 * size - 2, Streamed)):
-        monkeypatch.setattr("prnas.training.storage.free_memory", lambda free=free: free)
+        monkeypatch.setattr("prnas.training.data.free_memory", lambda free=free: free)
         assert isinstance(load_quietly(name=name).train, kind)
     cuda = torch.device("cuda")
     monkeypatch.setattr("prnas.training.storage._free_cuda", lambda device: 3 * size)
     from prnas.training.storage import fits
 
-    assert fits(size, cuda)
-    assert not fits(size + 1, cuda)
+    assert fits(size, cuda, 0)
+    assert not fits(size + 1, cuda, 1e12)
 
 
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 from hypothesis import given
@@ -14,6 +15,7 @@ from prnas.training.memory import (
     MemoryProbe,
     allowed,
     cgroup_limits,
+    free_memory,
     is_out_of_memory,
     lower_batch,
     next_batch,
@@ -212,3 +214,14 @@ def test_control_groups_of_both_versions(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Path, "read_text", fake)
     assert sorted(cgroup_limits(tmp_path)) == [3e9, 4e9]
+
+
+def test_free_memory_is_shared_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = free_memory()
+    assert 0 < whole <= psutil.virtual_memory().total
+    assert free_memory(4) < whole / 3
+    used = psutil.Process().memory_info().rss
+    assert free_memory(1, used + 1e6) <= 2e6
+    assert free_memory(1, 1.0) == 0
+    monkeypatch.setattr("prnas.training.memory.cgroup_limits", lambda: [used + 3e6])
+    assert free_memory() <= 4e6

@@ -5,6 +5,7 @@ import shutil
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from prnas.errors import UserError
@@ -114,6 +115,15 @@ def test_other_images_are_noticed(tmp_path: Path) -> None:
     write_images(data, number=100)
     with pytest.raises(UserError, match="the data changed"):
         resume(folder)
+    write_images(data)
+    with np.load(data) as arrays:
+        changed = dict(arrays)
+    changed["x_train"][3, 0, 0] = changed["x_train"][3, 0, 0, ::-1]  # one pixel, other colours
+    np.savez(data, **changed)
+    with pytest.raises(UserError, match="the data changed"):
+        resume(folder)
+    write_images(data)
+    assert resume(folder).genotype
 
 
 def test_a_run_without_checkpoints_is_left_as_it_is(images: Path, tmp_path: Path) -> None:

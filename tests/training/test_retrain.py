@@ -321,6 +321,23 @@ def test_a_damaged_group_is_told(images: Path, tmp_path: Path) -> None:
             resume_seeds(tmp_path / "two", watchers=lambda i, n: [])
 
 
+@pytest.mark.parametrize("precision", ["64-true", "bf16-mixed"])
+def test_other_precisions(images: Path, tmp_path: Path, precision: str) -> None:
+    config = small_training(
+        images, compute={"precision": precision}, training={"epochs": 2}, genotype="pr-darts-dr"
+    )
+    result = start(config, runs=tmp_path)
+    assert all(math.isfinite(one.training.loss) for one in result.epochs)
+    weights = prnas.load(folder_of(result)).network.state_dict().values()
+    assert {one.dtype for one in weights} == {torch.float32, torch.int64}
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3])
+def test_very_narrow_networks(images: Path, channels: int) -> None:
+    config = small_training(images, network={"channels": channels}, training={"epochs": 2})
+    assert 0 <= start(config, runs=None).test_error <= 1
+
+
 def test_from_python(images: Path) -> None:
     result = prnas.retrain("darts-v1", small_training(images, training={"epochs": 2}))
     assert result.folder is None
@@ -337,6 +354,7 @@ def test_settings_that_cannot_work_are_refused() -> None:
         ({"genotype": "no-such"}, "no-such"),
         ({"training": {"average_decay": 1.0}}, "average_decay"),
         ({"surprise": 1}, "unknown key"),
+        ({"compute": {"recompute": True}}, "recompute"),
     ):
         with pytest.raises(ValueError, match=said):
             RetrainConfig.from_data(wrong)

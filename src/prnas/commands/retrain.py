@@ -6,7 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from prnas.commands import files
-from prnas.commands.run_options import RUNS, SIGNAL_EXIT, check_resume, settings, show_stopped
+from prnas.commands.run_options import (
+    RUNS,
+    SIGNAL_EXIT,
+    check_resume,
+    settings,
+    show_stopped,
+    while_importing,
+)
 from prnas.errors import UserError
 from prnas.retrain_config import RetrainConfig
 from prnas.training.run_rules import check_name
@@ -82,12 +89,12 @@ def _config(wanted: Wanted, overrides: list[str]) -> RetrainConfig:
 
 
 def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -> None:
-    # Only now: these take seconds to import.
-    from prnas.commands.trained import show_seeds, show_trained
-    from prnas.commands.training_display import TrainingDisplay
-    from prnas.training import retrain, seeds
-    from prnas.training.callbacks import TrainingCallback
-    from prnas.training.own_watchers import for_training
+    with while_importing():
+        from prnas.commands.trained import show_seeds, show_trained
+        from prnas.commands.training_display import TrainingDisplay
+        from prnas.training import retrain, seeds
+        from prnas.training.callbacks import TrainingCallback
+        from prnas.training.own_watchers import for_training
 
     command = ["prnas", *sys.argv[1:]]
     displays: list[TrainingDisplay] = []

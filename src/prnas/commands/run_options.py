@@ -2,15 +2,31 @@
 
 import json
 import shlex
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from prnas.commands.output import show
 from prnas.errors import UserError
 from prnas.training.run_rules import fixed
+from prnas.training.signals import stop_signals
 
 RUNS = Path("runs")
 SIGNAL_EXIT = 128  # exit codes of processes that a signal ended, as shells have them
+
+
+@contextmanager
+def while_importing() -> Generator[None]:
+    """Imports that take seconds: a signal meanwhile ends the command after them.
+
+    Raised within an import, an interrupt may be swallowed by whoever is being imported.
+    """
+    with stop_signals() as signals:
+        yield
+    if signals.number:
+        sys.exit(SIGNAL_EXIT + signals.number)
 
 
 def settings(values: dict[str, Any]) -> list[str]:

@@ -7,7 +7,14 @@ from typing import Any
 
 from prnas.commands import files
 from prnas.commands.pictures import check_picture, save_picture
-from prnas.commands.run_options import RUNS, SIGNAL_EXIT, check_resume, settings, show_stopped
+from prnas.commands.run_options import (
+    RUNS,
+    SIGNAL_EXIT,
+    check_resume,
+    settings,
+    show_stopped,
+    while_importing,
+)
 from prnas.training.callbacks import SearchResult
 from prnas.training.run_rules import check_name
 
@@ -55,10 +62,10 @@ def run(wanted: Wanted) -> None:
         overrides += settings(science)
         config = files.search_config(wanted.recipe or DEFAULT_RECIPE, overrides)
 
-    # Only now: these take seconds to import.
-    from prnas.commands.display import Display
-    from prnas.training import search as engine
-    from prnas.training.own_watchers import for_search
+    with while_importing():
+        from prnas.commands.display import Display
+        from prnas.training import search as engine
+        from prnas.training.own_watchers import for_search
 
     display = Display(quiet=wanted.quiet)
     callbacks = for_search([display])

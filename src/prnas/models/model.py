@@ -61,10 +61,11 @@ def network_of(card: ModelCard) -> Network:
 def save_model(folder: Path, network: nn.Module, card: ModelCard) -> None:
     """Write `model.safetensors` and `model.json` into a folder, which is made if need be.
 
-    The auxiliary head, which only training needs, is left out. An `OSError` tells what failed.
+    In single precision. The auxiliary head, which only training needs, is left out. An `OSError`
+    tells what failed.
     """
     tensors = {
-        name: tensor.detach().cpu().contiguous()
+        name: (tensor.float() if tensor.is_floating_point() else tensor).detach().cpu().contiguous()
         for name, tensor in network.state_dict().items()
         if not name.startswith("auxiliary.")
     }
@@ -87,6 +88,8 @@ def model_folder(path: Path) -> Path:
                 return folder
     except (OSError, ValueError):  # a name that no file can have
         pass
+    if path.is_dir() and any(path.glob("seed-*")):
+        raise UserError(f"{path} holds the trainings of several seeds; choose one of its folders")
     raise UserError(
         f"{path!s:.200} is no trained model: neither a folder with {CARD} and {WEIGHTS}, nor "
         f"the folder of a finished training, which has them in {FOLDER}{os.sep}"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from prnas.nets.pixels import every_second
 from prnas.nets.training_conv import DepthwiseConv
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
 
@@ -55,7 +56,16 @@ class FactorizedReduction(nn.Module):
         x = F.relu(x)
         # Padded after the shift, so that both halves have the same size for odd images too.
         shifted = F.pad(x, (-1, 1, -1, 1))
-        return self.bn(torch.cat([self.first(x), self.second(shifted)], dim=1))
+        halves = [_halved(x, self.first), _halved(shifted, self.second)]
+        return self.bn(torch.cat(halves, dim=1))
+
+
+def _halved(x: Tensor, conv: nn.Conv2d) -> Tensor:
+    """A 1 x 1 convolution of stride 2, the stride first.
+
+    With few channels, oneDNN's own backward pass of the two together corrupts memory.
+    """
+    return F.conv2d(every_second(x), conv.weight)
 
 
 class ReluConvBN(nn.Module):

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from prnas.config import ImagesConfig
 from prnas.errors import UserError
+from prnas.training.memory import free_memory
 from prnas.training.sources.catalog import SPECS, CifarSpec, check_name, default_root
 from prnas.training.sources.cifar import read_cifar
 from prnas.training.sources.digits import read_digits
@@ -23,7 +24,6 @@ from prnas.training.storage import (
     InMemory,
     Streamed,
     fits,
-    free_memory,
     in_memory,
     streamed,
 )
@@ -78,19 +78,25 @@ def _on_stderr(message: str) -> None:
     print(message, file=sys.stderr)
 
 
-def load(config: ImagesConfig, device: torch.device, say: Say = _on_stderr) -> DataSet:
+def load(
+    config: ImagesConfig, device: torch.device, say: Say = _on_stderr, free: float | None = None
+) -> DataSet:
     """The set that the config names; downloaded if need be.
+
+    `free` is the main memory that it may count on; by default, what this process may take.
 
     `say` receives what a person should know, such as images that were skipped. A `UserError`
     tells what is wrong and what would work. `close` the set at the end.
     """
 
+    room = free_memory() if free is None else free
+
     def keep(num_bytes: int) -> bool:
         if config.storage == "auto":
-            return fits(num_bytes, device)
+            return fits(num_bytes, device, room)
         return config.storage == "memory"
 
-    source = _source(config, keep, say)
+    source = _source(config, keep, say, room)
     train, test = source.train, source.test
     if not config.name.startswith("folder:"):  # those have their size already
         train, test = (resize(part, config.image_size) for part in (train, test))
@@ -104,7 +110,7 @@ def load(config: ImagesConfig, device: torch.device, say: Say = _on_stderr) -> D
     return DataSet(config.name, parts[0], parts[1], source.class_names)
 
 
-def _source(config: ImagesConfig, keep: Callable[[int], bool], say: Say) -> Source:
+def _source(config: ImagesConfig, keep: Callable[[int], bool], say: Say, room: float) -> Source:
     check_name(config.name)
     kind, _, place = config.name.partition(":")
     if config.name == "digits":
@@ -116,7 +122,7 @@ def _source(config: ImagesConfig, keep: Callable[[int], bool], say: Say) -> Sour
         return read_idx(spec, root, say)
     path = Path(place).expanduser()
     if kind == "npz":
-        return read_npz(path, config.test_share, lambda: free_memory() // 2, say)
+        return read_npz(path, config.test_share, lambda: int(room / 2), say)
     options = FolderOptions(
         size=config.image_size or DEFAULT_SIZE,
         test_share=config.test_share,

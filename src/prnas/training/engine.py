@@ -11,7 +11,7 @@ from prnas.space.genotype import ROLES, Genotype, Role
 from prnas.training.callbacks import Step
 from prnas.training.cycle_end import cycle_record, decide
 from prnas.training.loop import Loop, Setup, score
-from prnas.training.preparation import cosine, digests, split_places
+from prnas.training.preparation import cosine, split_places
 from prnas.training.run_state import Sums
 from prnas.training.state import SearchState
 from prnas.training.steps import Steps
@@ -24,7 +24,9 @@ class Engine(Loop[SearchConfig, SearchState, Steps]):
     def __init__(self, setup: Setup[SearchConfig]) -> None:
         weights_places, self.architecture_places = split_places(setup.config, setup.data)
         super().__init__(
-            setup, {"weights": weights_places, "architecture": self.architecture_places}
+            setup,
+            {"weights": weights_places, "architecture": self.architecture_places},
+            [setup.data.train],
         )
         config, data, processes = self.config, self.data, self.processes
         self.state = SearchState(
@@ -52,9 +54,6 @@ class Engine(Loop[SearchConfig, SearchState, Steps]):
                 self._end_epoch()
             self._end_cycle()
         assert self.genotype is not None
-
-    def digests(self) -> dict[str, str]:
-        return digests(self.config, [self.data.train], self.data.class_names)
 
     def own_state(self) -> dict[str, Any]:
         return {"genotype": self.genotype.to_json() if self.genotype else None}

@@ -19,6 +19,7 @@ from prnas.training.callbacks import Validating
 from prnas.training.checkpoint import Checkpoint
 from prnas.training.data import DataSet, Images, normalization
 from prnas.training.memory import BatchSize, MemoryProbe, is_out_of_memory
+from prnas.training.preparation import digest_of, digests
 from prnas.training.processes import Processes
 from prnas.training.randomness import seed_for
 from prnas.training.run import RunFolder
@@ -61,8 +62,13 @@ class Loop(ABC, Generic[C, S, T]):
     state: S
     steps: T
 
-    def __init__(self, setup: Setup[C], places: Mapping[str, Tensor]) -> None:
-        """`places`: the training images of each part of a step; of the first, one pass an epoch."""
+    def __init__(
+        self, setup: Setup[C], places: Mapping[str, Tensor], parts: Sequence[Images]
+    ) -> None:
+        """`places`: the training images of each part of a step; of the first, one pass an epoch.
+
+        `parts` of the data are those that must be the same in a run that goes on.
+        """
         self.config, self.data, self.processes = setup.config, setup.data, setup.processes
         self.probe, self.folder, self.callbacks = setup.probe, setup.folder, setup.callbacks
         self.should_stop, self.should_save = setup.should_stop, setup.should_save
@@ -75,6 +81,7 @@ class Loop(ABC, Generic[C, S, T]):
             )
         used = torch.cat(list(places.values())).sort().values
         self.normalization = normalization(data.train, used)
+        self.data_digest = digest_of(parts, data.class_names, self.normalization)
         self.streams = {
             part: Stream(
                 data.train,
@@ -116,10 +123,6 @@ class Loop(ABC, Generic[C, S, T]):
     @abstractmethod
     def tell_step(self, goal: int) -> None: ...
 
-    @abstractmethod
-    def digests(self) -> dict[str, str]:
-        """What must be the same in a run that goes on."""
-
     def own_state(self) -> dict[str, Any]:
         """What a checkpoint has besides."""
         return {}
@@ -142,7 +145,7 @@ class Loop(ABC, Generic[C, S, T]):
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint of the same run on the same images."""
-        for what, digest in self.digests().items():
+        for what, digest in digests(self.config, self.data_digest).items():
             if checkpoint.state[what] != digest:
                 raise UserError(
                     f"the {what} changed since the checkpoint was written: a resumed run needs "
@@ -162,7 +165,7 @@ class Loop(ABC, Generic[C, S, T]):
             return
         with self.state.timed("saving"):
             more = {
-                **self.digests(),
+                **digests(self.config, self.data_digest),
                 "batch": self.batch.state(),
                 "streams": {part: stream.state() for part, stream in self.streams.items()},
                 "records": self.folder.records_state(),

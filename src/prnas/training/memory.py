@@ -51,6 +51,17 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(one in text for one in OUT_OF_MEMORY_TEXTS)
 
 
+def free_memory(num_processes: int = 1, limit: float | None = None) -> float:
+    """Bytes of main memory that one of so many processes may still take.
+
+    `limit` is for each of them; a control group's is for all.
+    """
+    used = psutil.Process().memory_info().rss
+    groups = [one - num_processes * used for one in cgroup_limits()]
+    free = min([psutil.virtual_memory().available, *groups]) / num_processes
+    return max(0.0, free if limit is None else min(free, limit - used))
+
+
 class MemoryProbe(Protocol):
     """Measures one process's use of its device's memory, in bytes."""
 

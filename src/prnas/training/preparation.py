@@ -10,7 +10,7 @@ from torch import Tensor
 
 from prnas.config import ImagesConfig, RunConfig, SearchConfig
 from prnas.errors import UserError
-from prnas.training.data import DataSet, Images, halves
+from prnas.training.data import DataSet, Images, InMemory, Normalization, halves
 from prnas.training.randomness import torch_generator
 
 
@@ -39,20 +39,25 @@ def split_places(config: SearchConfig, data: DataSet) -> tuple[Tensor, Tensor]:
     return used[weights], used[architecture]
 
 
-def digests(
-    config: RunConfig, parts: Sequence[Images], class_names: Sequence[str]
-) -> dict[str, str]:
+def digests(config: RunConfig, data_digest: str) -> dict[str, str]:
     """What must be the same in a run that goes on: not where it runs, but all that it is."""
     told = config.to_data()
     for section in ("compute", "checkpoints", "description"):
         del told[section]
     for how in ("root", "storage", "workers"):
         del told["data"][how]
-    data = hashlib.sha256(json.dumps(list(class_names)).encode())
+    return {
+        "config": hashlib.sha256(json.dumps(told).encode()).hexdigest(),
+        "data": data_digest,
+    }
+
+
+def digest_of(parts: Sequence[Images], class_names: Sequence[str], numbers: Normalization) -> str:
+    """A checksum of the images: of every pixel in memory, and of the mean colours in any case."""
+    data = hashlib.sha256(json.dumps([list(class_names), numbers.mean, numbers.std]).encode())
     for images in parts:
         data.update(json.dumps([len(images), images.shape]).encode())
         data.update(images.labels.to(torch.int64).numpy().tobytes())
-    return {
-        "config": hashlib.sha256(json.dumps(told).encode()).hexdigest(),
-        "data": data.hexdigest(),
-    }
+        if isinstance(images, InMemory):
+            data.update(images.pixels.cpu().contiguous().numpy().data)
+    return data.hexdigest()

@@ -6,6 +6,7 @@ those of each process's own images, as usual in data-parallel training; running 
 averaged after every step.
 """
 
+import logging
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -28,7 +29,17 @@ class Processes:
         self.rank: int = self.fabric.global_rank
         self.size: int = self.fabric.world_size
         self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
+        self.precision = compute.precision
         self.dtype = torch.float64 if compute.precision == "64-true" else torch.float32
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a run is computed on, for its records."""
+        return {
+            "device": str(self.device),
+            "processes": self.size,
+            "precision": self.precision,
+        }
 
     def autocast(self) -> AbstractContextManager[Any]:
         return self.fabric.autocast()
@@ -79,6 +90,8 @@ class Processes:
 
 def _launched(compute: ComputeConfig) -> Fabric:
     devices, num_nodes = compute.devices, 1
+    # It announces every process on standard error; what matters, the display tells.
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
     if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun has started all processes itself
         devices = int(os.environ["LOCAL_WORLD_SIZE"])
         num_nodes = int(os.environ["WORLD_SIZE"]) // devices

@@ -14,7 +14,7 @@ from prnas.retrain_config import LAST_EPOCHS, RetrainConfig
 from prnas.space.size import NetworkSize, network_size
 from prnas.training.callbacks import TrainingStep
 from prnas.training.loop import Loop, Setup, score
-from prnas.training.preparation import cosine, digests, some_places
+from prnas.training.preparation import cosine, some_places
 from prnas.training.randomness import torch_generator
 from prnas.training.retrain_state import RetrainState
 from prnas.training.retrain_steps import RetrainSteps
@@ -37,7 +37,7 @@ class Retraining(Loop[RetrainConfig, RetrainState, RetrainSteps]):
     def __init__(self, setup: Setup[RetrainConfig]) -> None:
         config, data, processes = setup.config, setup.data, setup.processes
         places = some_places(config.data, data, torch_generator(config.seed, "images"))
-        super().__init__(setup, {"training": places})
+        super().__init__(setup, {"training": places}, [data.train, data.test])
         self.state = RetrainState(
             config, data.num_classes, data.shape[0], processes.device, processes.dtype
         )
@@ -61,10 +61,6 @@ class Retraining(Loop[RetrainConfig, RetrainState, RetrainSteps]):
             self._end_epoch()
         if not position.done:
             self._end()
-
-    def digests(self) -> dict[str, str]:
-        parts = [self.data.train, self.data.test]
-        return digests(self.config, parts, self.data.class_names)
 
     def own_state(self) -> dict[str, Any]:
         return {"trained": self.trained.model_dump() if self.trained else None}

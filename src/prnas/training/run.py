@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,25 +50,47 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, runs: Path, name: str | None, recipe: str, config: RunConfig, command: Sequence[str]
+        cls,
+        runs: Path,
+        name: str | None,
+        recipe: str,
+        config: RunConfig,
+        command: Sequence[str],
+        computed_on: Mapping[str, Any],
     ) -> "RunFolder":
-        """A new folder. An existing one is never touched: the new one gets another name."""
+        """A new folder. An existing one is never touched: the new one gets another name.
+
+        `computed_on` tells the device for `environment.json`.
+        """
         try:
             path = new_folder(runs, name, recipe, config.seed)
             run = cls(path, config)
             run._write(CONFIG, dump_yaml(config.to_data()))
-            run._add_session(command)
+            run._add_session(command, computed_on)
             run._open_records(None)
         except OSError as error:
             raise UserError(f"cannot make a run folder in {runs}: {error.strerror}") from None
         return run
 
     @classmethod
-    def open(cls, path: Path, config: RunConfig, command: Sequence[str]) -> "RunFolder":
-        """The folder of a run that is to go on, with its config as `read_config` gave it."""
+    def open(
+        cls,
+        path: Path,
+        config: RunConfig,
+        command: Sequence[str],
+        computed_on: Mapping[str, Any],
+        *,
+        forget_batches: bool = False,
+    ) -> "RunFolder":
+        """The folder of a run that is to go on, with its config as `read_config` gave it.
+
+        `forget_batches`: decisions about the batch so far were wrong, and are set aside.
+        """
         run = cls(path, config)
         try:
-            run._add_session(command)
+            run._add_session(command, computed_on)
+            if forget_batches and (path / DECISIONS).exists():
+                os.replace(path / DECISIONS, path / f"old-{DECISIONS}")
         except OSError as error:
             run.close()
             raise UserError(f"cannot write in {path}: {error.strerror}") from None
@@ -175,7 +197,7 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"cannot write {self.path / name}: {error.strerror}") from None
 
-    def _add_session(self, command: Sequence[str]) -> None:
+    def _add_session(self, command: Sequence[str], computed_on: Mapping[str, Any]) -> None:
         path = self.path / ENVIRONMENT
         sessions: list[Any] = []
         if path.exists():
@@ -187,6 +209,7 @@ class RunFolder:
         own = {
             "started": now,
             "command": list(command),
+            **computed_on,
             **environment(self.config.compute.threads),
         }
         data = {"sessions": [*sessions, own]}

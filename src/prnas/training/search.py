@@ -59,7 +59,7 @@ def start(
     def open_folder() -> RunFolder | None:
         if runs is None:
             return None
-        return RunFolder.create(runs, name, recipe, config, command or sys.argv)
+        return RunFolder.create(runs, name, recipe, config, command or sys.argv, processes.told)
 
     return _run(config, processes, callbacks, open_folder, probe)
 
@@ -77,6 +77,8 @@ def resume(
     `overrides` may change how it is computed (`compute`, `checkpoints`), not what is searched.
     """
     check_overrides(overrides)
+    # Another limit is given because the old decisions were wrong.
+    new_limit = any(one.startswith("compute.memory_limit") for one in overrides)
     config = read_config(folder, SearchConfig, overrides)
     processes = Processes(config.compute)
     config = with_threads(config, processes)
@@ -84,10 +86,11 @@ def resume(
         config,
         processes,
         callbacks,
-        lambda: RunFolder.open(folder, config, command or sys.argv),
+        lambda: RunFolder.open(
+            folder, config, command or sys.argv, processes.told, forget_batches=new_limit
+        ),
         probe,
-        # Another limit is given because the old decisions were wrong.
-        replay=not any(one.startswith("compute.memory_limit") for one in overrides),
+        replay=not new_limit,
     )
 
 

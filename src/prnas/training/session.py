@@ -1,11 +1,8 @@
 """A session of any run: set up, run, stop on a signal, clean up."""
 
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Any, TypeVar
 
 import torch
@@ -16,10 +13,11 @@ from prnas.space.problems import FormatError
 from prnas.training.checkpoint import Checkpoint
 from prnas.training.data import load
 from prnas.training.loop import Interrupted, Loop, Setup
-from prnas.training.memory import MemoryProbe, probe_for
+from prnas.training.memory import MemoryProbe, free_memory, probe_for
 from prnas.training.processes import Processes
 from prnas.training.run import RunFolder
 from prnas.training.run_rules import fixed
+from prnas.training.signals import stop_signals
 
 C = TypeVar("C", bound=RunConfig)
 L = TypeVar("L", bound=Loop[Any, Any, Any])
@@ -79,11 +77,10 @@ def run_session(
             one.on_message(text)
 
     try:
-        data = load(config.images, processes.device, say)
         limit = config.compute.memory_limit
-        probe = probe or probe_for(
-            processes.device, None if limit is None else limit * 1e9, processes.local_size
-        )
+        limit = None if limit is None else limit * 1e9
+        data = load(config.images, processes.device, say, free_memory(processes.local_size, limit))
+        probe = probe or probe_for(processes.device, limit, processes.local_size)
         with stop_signals() as signals:
             folder, checkpoint, problems = _opened(open_folder, processes)
             for problem in problems:
@@ -150,46 +147,3 @@ def _opened(
     if failure is not None:
         raise UserError(failure)
     return folder, checkpoint, problems
-
-
-class _Signals:
-    number = 0
-    save = False
-
-    def wanted(self) -> int:
-        """The signal that asked to stop, or 0."""
-        return self.number
-
-    def take_save(self) -> bool:
-        """Whether a checkpoint was asked for since the last time."""
-        asked, self.save = self.save, False
-        return asked
-
-
-@contextmanager
-def stop_signals() -> Iterator[_Signals]:
-    """Within it, SIGINT and SIGTERM ask to stop after the step; a second one stops at once.
-
-    SIGUSR1, which batch schedulers send before they end a job, asks for a checkpoint.
-    """
-    signals = _Signals()
-    if threading.current_thread() is not threading.main_thread():
-        yield signals
-        return
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if signals.number:
-            raise KeyboardInterrupt
-        signals.number = number
-
-    def handle_save(number: int, frame: FrameType | None) -> None:
-        signals.save = True
-
-    before = {one: signal.signal(one, handle) for one in (signal.SIGINT, signal.SIGTERM)}
-    if hasattr(signal, "SIGUSR1"):  # Windows has none
-        before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, handle_save)
-    try:
-        yield signals
-    finally:
-        for one, old in before.items():
-            signal.signal(one, old)

@@ -1,12 +1,10 @@
 """Where a set's images are while a search runs: on the device, or read as they are needed."""
 
-import os
 from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Protocol
 
 import numpy as np
-import psutil
 import torch
 from torch import Tensor
 
@@ -114,18 +112,11 @@ class Streamed:
         return pixels
 
 
-def fits(num_bytes: int, device: torch.device) -> bool:
-    """Whether a set may stay in memory, with room left for the search."""
+def fits(num_bytes: int, device: torch.device, free: float) -> bool:
+    """Whether a set may stay in memory, of which `free` is left, with room for the run."""
     if device.type == "cuda":
         return num_bytes <= _free_cuda(device) // 3
-    return num_bytes <= free_memory() // 2
-
-
-def free_memory() -> int:
-    """Bytes of main memory for this process, one of several on the computer perhaps."""
-    processes = os.environ.get("LOCAL_WORLD_SIZE", "1")
-    share = max(1, int(processes)) if processes.isdecimal() else 1
-    return psutil.virtual_memory().available // share
+    return num_bytes <= free / 2
 
 
 def _free_cuda(device: torch.device) -> int:

@@ -9,6 +9,8 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from rich.progress import TimeRemainingColumn as Remaining
 from rich.progress import TransferSpeedColumn as Speed
 
+from prnas.training.shown import bars
+
 
 class Bar:
     def __init__(self, progress: Progress, total: int | None, text: str) -> None:
@@ -21,7 +23,7 @@ class Bar:
 
 @contextmanager
 def bar(text: str, total: int | None, in_bytes: bool = False) -> Iterator[Bar]:
-    """A bar that vanishes when done; none at all unless standard error is a terminal."""
+    """A bar that vanishes when done; only for commands whose standard error is a terminal."""
     columns = (DownloadColumn(), Speed()) if in_bytes else (MofNCompleteColumn(),)
     terminal = sys.stderr is not None and sys.stderr.isatty()
     made = Progress(
@@ -31,7 +33,7 @@ def bar(text: str, total: int | None, in_bytes: bool = False) -> Iterator[Bar]:
         Remaining(),
         console=Console(stderr=True),
         transient=True,
-        disable=not terminal,
+        disable=not (terminal and bars.get()),
     )
     with made:
         yield Bar(made, total, text)

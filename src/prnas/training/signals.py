@@ -1,0 +1,50 @@
+"""Signals that ask a run to stop, or to save. Light: it is imported before anything heavy."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Signals:
+    number = 0
+    save = False
+
+    def wanted(self) -> int:
+        """The signal that asked to stop, or 0."""
+        return self.number
+
+    def take_save(self) -> bool:
+        """Whether a checkpoint was asked for since the last time."""
+        asked, self.save = self.save, False
+        return asked
+
+
+@contextmanager
+def stop_signals() -> Iterator[Signals]:
+    """Within it, SIGINT and SIGTERM ask to stop after the step; a second one stops at once.
+
+    SIGUSR1, which batch schedulers send before they end a job, asks for a checkpoint.
+    """
+    signals = Signals()
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if signals.number:
+            raise KeyboardInterrupt
+        signals.number = number
+
+    def handle_save(number: int, frame: FrameType | None) -> None:
+        signals.save = True
+
+    before = {one: signal.signal(one, handle) for one in (signal.SIGINT, signal.SIGTERM)}
+    if hasattr(signal, "SIGUSR1"):  # Windows has none
+        before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, handle_save)
+    try:
+        yield signals
+    finally:
+        for one, old in before.items():
+            signal.signal(one, old)
