@@ -10,6 +10,7 @@ import pytest
 
 import prnas.training
 from prnas import cli, recipes
+from prnas.commands.run_options import while_importing
 from prnas.config import ComputeConfig, SearchConfig
 from prnas.training.callbacks import SearchResult
 from tests.synthetic_search import play
@@ -215,3 +216,20 @@ def test_only_the_first_process_speaks(
         cli.main(["search"])
     assert capsys.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_while_importing_ends_the_command_after_it() -> None:
+    done: list[str] = []
+
+    def slow_imports() -> None:
+        with while_importing():
+            signal.raise_signal(signal.SIGINT)
+            done.append("imported")  # an interrupt here might be swallowed
+
+    with pytest.raises(SystemExit) as exited:
+        slow_imports()
+    assert exited.value.code == 130
+    assert done == ["imported"]
+    with while_importing():
+        pass
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
