@@ -31,6 +31,7 @@ class Chart {
 
   buildLegend() {
     this.values = new Map();
+    const focused = this.legend.contains(document.activeElement) ? document.activeElement.dataset.series : null;
     replace(this.legend, this.series.map((one) => {
       const value = el("span", { class: "legend-value" });
       this.values.set(one.name, value);
@@ -41,6 +42,7 @@ class Chart {
       }, svg("svg", { width: 16, height: 8, class: "swatch", "aria-hidden": "true" },
         svg("path", { d: "M0 4H16", "stroke-dasharray": one.dash })), name(one.name, { class: "legend-name" }), value);
     }));
+    if (focused !== null) [...this.legend.children].find((one) => one.dataset.series === focused)?.focus({ preventScroll: true });
   }
 
   isHidden(one) { return this.hidden.has(one.name) || this.group.hidden.has(one.name); }

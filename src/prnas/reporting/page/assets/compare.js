@@ -49,13 +49,21 @@ class CompareView {
     this.group = new ChartGroup();
     this.timeline = new Timeline(this.group);
     this.keys = el("div", { class: "run-keys" });
+    this.names = [];
     this.metrics = kind === "search" ? searchMetrics() : trainingMetrics();
     this.node = el("section", { class: "curves" });
   }
 
   update(runs, names) {
     const { group } = this;
-    this.keys.replaceChildren(...names.map((text, i) => this.runButton(text, i)));
+    // A button that is there already stays, and keeps the focus.
+    const buttons = names.map((text, i) => this.names[i] === text ? this.keys.children[i] : this.runButton(text, i));
+    if (names.join("\n") !== this.names.join("\n")) {
+      const focused = document.activeElement;
+      this.keys.replaceChildren(...buttons);
+      if (buttons.includes(focused)) focused.focus({ preventScroll: true });
+    }
+    this.names = names;
     const same = this.kind === "search" && runs.every((run) => JSON.stringify(run.schedule) === JSON.stringify(runs[0].schedule));
     group.setEpochs(Math.max(...runs.map(plannedEpochs)), same ? cycleBands(runs[0]) : []);
     const made = {};
