@@ -190,6 +190,8 @@ class Chart {
     });
     plot.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
+      // A finger points, and what it reads stays; zooming is for the buttons.
+      if (event.pointerType === "touch") { this.group.point(this, Math.round(this.toEpoch(place(event)))); return; }
       start = place(event);
       plot.setPointerCapture(event.pointerId);
     });
@@ -203,7 +205,7 @@ class Chart {
     };
     plot.addEventListener("pointerup", (event) => stop(event, true));
     plot.addEventListener("pointercancel", (event) => stop(event, false));
-    plot.addEventListener("pointerleave", () => { if (start === null) this.group.point(null, null); });
+    plot.addEventListener("pointerleave", (event) => { if (start === null && event.pointerType !== "touch") this.group.point(null, null); });
     plot.addEventListener("blur", () => this.group.point(null, null));
     plot.addEventListener("dblclick", () => this.group.reset());
     plot.addEventListener("keydown", (event) => this.group.key(this, event));

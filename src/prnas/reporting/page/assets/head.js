@@ -33,8 +33,11 @@ function factList(facts) {
 
 function networkTiles(network) {
   if (!network) return [];
-  const shape = network.channels && network.cells ? `${network.channels} channels, ${network.cells} cells` : null;
-  return [tile("Parameters", show.millions(network.parameters), shape), tile("MACs", show.millions(network.macs), shape)];
+  const shape = network.channels && network.cells ? [`${network.channels} channels, ${network.cells} cells`] : [];
+  const classes = network.classes ? [`${plural(network.classes, "class", "classes")}${network.assumed ? " assumed" : ""}`] : [];
+  const image = network.image ? [`for ${network.image}×${network.image} pixels`] : [];
+  return [tile("Parameters", show.millions(network.parameters), [...shape, ...classes].join(", ")),
+    tile("MACs", show.millions(network.macs), [...shape, ...image].join(", "))];
 }
 
 function numEpochs(run) { return (run.epochs.lr || []).length; }

@@ -20,7 +20,7 @@ class RunPage {
     const charts = run.kind === "search" ? searchCharts(group, run) : trainingCharts(group, run);
     if (!this.body.firstChild) {
       fill(this.body, [el("section", { class: "curves", id: "curves" }, el("h2", null, "Curves"), group.said,
-        el("p", { class: "lead" }, `Drag over a chart${run.kind === "search" ? ", or choose a cycle," : ""} to zoom all of them; point at an epoch to read its values; a name in a legend hides its line. By keyboard: ← → + − 0 on a chart.`),
+        el("p", { class: "lead" }, `Drag over a chart with the mouse${run.kind === "search" ? ", or choose a cycle," : ""} to zoom all of them; point at (or touch) an epoch to read its values; a name in a legend hides its line. By keyboard: ← → + − 0 on a chart.`),
         el("div", { class: "sticky" }, this.timeline.node),
         chartSection("Learning", run.kind === "search" ? "weights, architecture: while they were trained, each on its half of the images; shaded: grace epochs" : null, charts.learning, "wide"),
         charts.pools ? chartSection("What the pools hold", "steps: the pools that each cycle trained", charts.pools) : null,
@@ -55,7 +55,7 @@ class ComparePage {
       }
       this.views.get(kind).update(places.map((i) => data.runs[i]), places.map((i) => names[i]));
     }
-    patch(this.bottom, genotypesSection(data, names), summedConfusion(data));
+    patch(this.bottom, genotypesSection(data, names), summedConfusion(data, names));
   }
 }
 
