@@ -34,7 +34,8 @@ def _configs(groups: Sequence[dict[str, Any]], views: Sequence[View]) -> Rows:
     """What sets the groups apart; nothing if there are not two."""
     if len(groups) < 2:
         return []
-    configs = [views[group["runs"][0]].info.config for group in groups]
+    firsts: list[int] = [group["runs"][0] for group in groups]
+    configs = [views[first].info.config for first in firsts]
     return differences(configs, groups[0]["kind"] == "training")
 
 
