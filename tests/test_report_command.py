@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prnas import cli
+from prnas.commands import retrain
 from prnas.commands.figures import folder_names, write_figures
 from prnas.commands.run_files import read_view
 from prnas.reporting import figure_plots
@@ -69,6 +70,19 @@ def test_two_groups_can_be_told_apart(tmp_path: Path) -> None:
         *("a/seed-0", "a/seed-1", "c/a/seed-0", "c/a/seed-1"),
         "b/seed-1",
     ]
+
+
+def test_a_report_never_spoils_a_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = write_training(tmp_path / "group" / "seed-0")
+    retrain.write_report(tmp_path / "group")
+    assert runs_of(tmp_path / "group" / "report.html") == ["seed-0"]
+    assert capsys.readouterr().out == ""
+    (broken / "records.jsonl").write_text("rubbish\n")
+    retrain.write_report(tmp_path / "group")
+    assert "note: cannot write" in capsys.readouterr().out
+    retrain.write_report(tmp_path / "nowhere")
 
 
 def test_a_run_that_was_named_twice(tmp_path: Path) -> None:

@@ -142,11 +142,11 @@ def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -
         for display in displays:
             display.close()
     if found is not None and displays[-1].started:
-        _report(found.folder)
+        write_report(found.folder)
         show_seeds(found)
 
 
-def _report(folder: Path | None) -> None:
+def write_report(folder: Path | None) -> None:
     """The page of all seeds; whatever is wrong with it, the training is done."""
     from prnas.commands.output import show
     from prnas.commands.run_files import read_group, read_view, runs_in
