@@ -93,6 +93,11 @@ class CompareView {
 
 // --- results
 
+// In a table a name may break after a folder's.
+function runCell(text) {
+  return el("bdi", { class: "run-cell" }, (text.match(/[^/]*\/|[^/]+$/g) || [text]).map((part, i) => [i ? el("wbr") : null, part]));
+}
+
 const KINDS = [["search", "Validation accuracy", "validation"], ["training", "Test error", "test_error"]];
 
 // The groups of a kind, each with its letter if there are several.
@@ -118,7 +123,7 @@ function resultsTable(data, names, groups, label, result) {
   const rows = groups.flatMap((group) => [
     ...group.runs.map((place) => {
       const run = data.runs[place], network = run.network || {};
-      return cells(name(names[place], { class: "run-cell" }), group.letter, run.seed ?? NONE, `${show.exactPercent(run[result])}${run.ended ? "" : " (so far)"}`, show.millions(network.parameters), show.millions(network.macs), duration(run.seconds));
+      return cells(runCell(names[place]), group.letter, run.seed ?? NONE, `${show.exactPercent(run[result])}${run.ended ? "" : " (so far)"}`, show.millions(network.parameters), show.millions(network.macs), duration(run.seconds));
     }),
     group.runs.length > 1 ? cells(el("span", { class: "run-cell mean-of" }, `mean ± sd, n = ${group.ended}`), group.letter, "", spread(group.values[result], show.exactPercent), spread(group.values.parameters, show.millions), spread(group.values.macs, show.millions), spread(group.values.seconds, duration)) : null,
   ].filter(Boolean));
@@ -133,16 +138,16 @@ function configsTable(rows, groups, names) {
   const runs = groups.map((group) => runsOf(group.runs.map((place) => names[place])));
   return el("div", { class: "configs-box" }, el("h3", null, "What the configs differ in"),
     table(["", ...groups.map((group) => `Config ${group.letter}`)], [["Runs", ...runs],
-      ...rows.map(([label, values]) => [name(label, { class: "run-cell" }), ...values.map((value) => name(value, { class: "config-value" }))])], "configs"));
+      ...rows.map(([label, values]) => [runCell(label), ...values.map((value) => name(value, { class: "config-value" }))])], "configs"));
 }
 
 // "group (3 runs)" of a folder's seeds; other runs by their names, as far as there is room.
 function runsOf(names) {
   const folders = new Set(names.map((text) => text.slice(0, Math.max(0, text.lastIndexOf("/")))));
   const [folder] = folders;
-  if (names.length === 1) return name(names[0], { class: "run-cell" });
-  if (folders.size === 1 && folder) return [name(folder, { class: "run-cell" }), ` (${plural(names.length, "run")})`];
-  return [name(names.slice(0, 3).join(", "), { class: "run-cell" }), names.length > 3 ? ` … (${plural(names.length, "run")})` : null];
+  if (names.length === 1) return runCell(names[0]);
+  if (folders.size === 1 && folder) return [runCell(folder), ` (${plural(names.length, "run")})`];
+  return [runCell(names.slice(0, 3).join(", ")), names.length > 3 ? ` … (${plural(names.length, "run")})` : null];
 }
 
 const letter = (number) => String.fromCharCode(65 + number % 26) + (number >= 26 ? Math.floor(number / 26) : "");
@@ -167,8 +172,8 @@ function genotypesSection(data, names) {
   const found = data.runs.map((run, place) => ({ run, place })).filter(({ run }) => run.genotype);
   if (!found.length) return null;
   const distances = data.comparison.distances;
-  const grid = distances ? table(["Edit distance", ...found.map(({ place }) => name(names[place], { class: "run-cell" }))],
-    found.map((row) => [name(names[row.place], { class: "run-cell" }), ...found.map((column) => row.place === column.place ? "·" : distances[row.place][column.place] ?? NONE)]), "distances") : null;
+  const grid = distances ? table(["Edit distance", ...found.map(({ place }) => runCell(names[place]))],
+    found.map((row) => [runCell(names[row.place]), ...found.map((column) => row.place === column.place ? "·" : distances[row.place][column.place] ?? NONE)]), "distances") : null;
   return el("section", { class: "genotypes-section" }, el("h2", null, "Genotypes side by side"), grid,
     el("p", { class: "lead" }, "The edit distance is the least number of single edits (an operation, an input, a place in the output) that make one genotype of the other, both cells together."),
     el("div", { class: "genotypes" }, sameGenotypes(found).map((same) => {
