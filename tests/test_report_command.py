@@ -6,9 +6,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prnas import cli
-from prnas.commands.figures import write_figures
+from prnas.commands import retrain
+from prnas.commands.figures import folder_names, write_figures
 from prnas.commands.run_files import read_view
 from prnas.reporting import figure_plots
 from prnas.reporting.picture import Picture
@@ -51,6 +54,71 @@ def test_several_runs_and_seeds(tmp_path: Path) -> None:
     assert data_of(page)["title"] == "group"
     good("report", "group", "run-0", cwd=tmp_path)
     assert len(runs_of(tmp_path / "comparison.html")) == 4
+
+
+def test_two_groups_can_be_told_apart(tmp_path: Path) -> None:
+    for group in ("a", "b", "c/a"):
+        for seed in range(2):
+            write_training(tmp_path / group / f"seed-{seed}", seed)
+    good("report", "a", "b", cwd=tmp_path)
+    page = tmp_path / "comparison.html"
+    assert runs_of(page) == ["a/seed-0", "a/seed-1", "b/seed-0", "b/seed-1"]
+    good("report", "a/seed-0", "b/seed-0", cwd=tmp_path)
+    assert runs_of(page) == ["a/seed-0", "b/seed-0"]
+    good("report", "a", "c/a", "b/seed-1", cwd=tmp_path)
+    assert runs_of(page) == [
+        *("a/seed-0", "a/seed-1", "c/a/seed-0", "c/a/seed-1"),
+        "b/seed-1",
+    ]
+
+
+def test_a_report_never_spoils_a_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = write_training(tmp_path / "group" / "seed-0")
+    retrain.write_report(tmp_path / "group")
+    assert runs_of(tmp_path / "group" / "report.html") == ["seed-0"]
+    assert capsys.readouterr().out == ""
+    (broken / "records.jsonl").write_text("rubbish\n")
+    retrain.write_report(tmp_path / "group")
+    assert "note: cannot write" in capsys.readouterr().out
+    retrain.write_report(tmp_path / "nowhere")
+
+
+def test_a_run_that_was_named_twice(tmp_path: Path) -> None:
+    write_search(tmp_path / "run", cycles=1)
+    said = good("report", "run", "./run", cwd=tmp_path)
+    assert "shown once" in said
+    assert runs_of(tmp_path / "run" / "report.html") == ["run"]
+    assert not (tmp_path / "comparison.html").exists()
+
+
+def test_the_page_of_a_group_begins_with_what_its_seeds_have_in_common(tmp_path: Path) -> None:
+    for seed in range(2):
+        write_training(tmp_path / "group" / f"seed-{seed}", seed)
+    seeds = '{"format": "prnas-retrain-group", "version": 1, "seeds": [0, 1]}'
+    (tmp_path / "group" / "group.json").write_text(seeds)
+    good("report", "group", cwd=tmp_path)
+    head = data_of((tmp_path / "group" / "report.html").read_text(encoding="utf-8"))["head"]
+    facts = dict(head["facts"])
+    assert facts["Data"] == "cifar10"
+    assert facts["Device"] == "CPU (x86_64), 2 threads"
+    assert facts["Seeds"] == "0, 1 (all finished)"
+    assert facts["Folder"] == "group"
+    assert not {"Seed", "Started"} & facts.keys()
+    commands = dict(head["commands"])
+    assert commands["Evaluate a model"] == "prnas evaluate group/seed-0"
+    assert commands["Export a model"] == "prnas export group/seed-0 -o model.onnx"
+
+
+@given(st.lists(st.sampled_from(["a", "A", "a-1", "a-2", "b/a", "/", "../a", "b-a"]), max_size=9))
+def test_no_figures_overwrite_others(names: list[str]) -> None:
+    found = folder_names(names)
+    assert len({name.casefold() for name in found}) == len(names)
+    assert not any("/" in name or name in ("", ".", "..") for name in found)
+    for name in set(names) - {"/", "b/a", "../a", "b-a"}:
+        if sum(one.casefold() == name.casefold() for one in names) == 1:
+            assert found[names.index(name)] == name
 
 
 def test_a_folder_with_a_hostile_name(tmp_path: Path) -> None:
@@ -121,6 +189,7 @@ def test_figures_without_matplotlib(
         (["run/config.yaml"], "there is no run's folder run/config.yaml"),
         (["run", "nowhere"], "nowhere"),
         (["run", "-o", "."], "is a folder"),
+        (["run", "-o", "page.pdf"], "must end with .html"),
         (["run", "-o", "no/such/page.html"], "cannot write no/such/page.html"),
         (["run", "--figures", "run/config.yaml"], "is a file"),
         (["broken"], "broken/records.jsonl, line 1"),

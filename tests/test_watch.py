@@ -15,7 +15,7 @@ from prnas.commands import watch_server
 from prnas.commands.watch_server import LiveReport, WatchServer, trusted_host
 from prnas.reporting.records import CycleRecord
 from tests.live_watch import Watching, grow, watching
-from tests.synthetic_runs import search_records, write_search, write_training
+from tests.synthetic_runs import search_records, training_records, write_search, write_training
 from tests.test_cli import bad
 
 
@@ -121,7 +121,7 @@ def test_rubbish_and_giants_are_refused(server: Watching) -> None:
 def test_slow_and_many_clients_are_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch_server, "SECONDS", 1.0)
     monkeypatch.setattr(watch_server, "MOST_CONNECTIONS", 3)
-    report = LiveReport([write_search(tmp_path / "run", cycles=1)], print)
+    report = LiveReport(write_search(tmp_path / "run", cycles=1), print)
     server = WatchServer("127.0.0.1", 0, report, lambda: None)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
@@ -147,7 +147,7 @@ def test_it_follows_a_run_through_a_resume(tmp_path: Path) -> None:
     folder = write_search(tmp_path / "run", cycles=2)
     file = folder / "records.jsonl"
     said: list[str] = []
-    report = LiveReport([folder], said.append)
+    report = LiveReport(folder, said.append)
 
     def epochs() -> int:
         return len(json.loads(report.data()[0])["runs"][0]["epochs"]["lr"])
@@ -194,6 +194,52 @@ def test_seeds_together(tmp_path: Path) -> None:
         runs = json.loads(ask(server.port, "/data.json")[2])["runs"]
         assert [run["seed"] for run in runs] == [0, 1, 10]
         assert "ended" in server.line()
+
+
+def test_a_group_ends_with_its_last_seed(tmp_path: Path) -> None:
+    """Seeds are trained one after the other: a folder that comes later is shown too."""
+    group = tmp_path / "group"
+    first = write_training(group / "seed-0", 0, end=False)
+    (group / "group.json").write_text('{"format":"prnas-retrain-group","version":1,"seeds":[0,1]}')
+    report = LiveReport(group, print)
+    *_, end = training_records(0)
+    grow(first, [end])
+    page = json.loads(report.data()[0])
+    assert [run["ended"] for run in page["runs"]] == [True]
+    assert not page["ended"]
+    assert not report.ended
+    second = write_training(group / "seed-1", 1, end=False)
+    (group / "seed-2").mkdir()  # not yet a run
+    page = json.loads(report.data()[0])
+    assert [run["name"] for run in page["runs"]] == ["seed-0", "seed-1"]
+    assert page["title"] == "group"
+    assert dict(page["head"]["facts"])["Seeds"] == "0, 1 (1 of 2 finished)"
+    assert ["Go on if it stopped", f"prnas retrain --resume {group}"] in page["head"]["commands"]
+    *_, end = training_records(1)
+    grow(second, [end])
+    page = json.loads(report.data()[0])
+    assert page["ended"]
+    assert report.ended
+    commands = dict(page["head"]["commands"])
+    assert commands["Repeat it with all seeds"] == (
+        f"prnas retrain {group} {group}/config.yaml --seeds 2"
+    )
+    assert "Go on if it stopped" not in commands
+    (group / "group.json").write_text("rubbish")  # it only informs
+    assert LiveReport(group, print).ended
+
+
+def test_one_broken_seed_hides_no_other(tmp_path: Path) -> None:
+    first = write_training(tmp_path / "group" / "seed-0", 0, end=False)
+    said: list[str] = []
+    report = LiveReport(tmp_path / "group", said.append)
+    broken = write_training(tmp_path / "group" / "seed-1", 1)
+    (broken / "records.jsonl").write_text("rubbish\n")
+    *_, end = training_records(0)
+    grow(first, [end])
+    page = json.loads(report.data()[0])
+    assert [run["ended"] for run in page["runs"]] == [True, False]
+    assert len(said) == 1
 
 
 @pytest.mark.parametrize(

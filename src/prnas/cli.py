@@ -503,7 +503,7 @@ def report(
 
 @app.command
 def watch(
-    run: Annotated[Path, Parameter(help="A run's folder.")],
+    run: Annotated[Path, Parameter(help="A run's folder, or a folder of seed-0, seed-1, …")],
     /,
     *,
     port: Annotated[
@@ -514,7 +514,7 @@ def watch(
         str, Parameter(help="The address to listen on. Other machines can reach it only if told.")
     ] = "127.0.0.1",
 ) -> None:
-    """Serve a run's report to a browser, updated while the run goes on."""
+    """Serve the report of a run, or of all seeds, to a browser; updated while it goes on."""
     from prnas.commands import watch as command
 
     command.run(run, port, host)

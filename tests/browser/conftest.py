@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 NEEDED = "PRNAS_NEED_BROWSER"  # set: a missing browser is a failure, not a skip
+WAIT = 30_000  # milliseconds for what must come: the machine may be busy
 Open = Callable[..., Any]
 
 
@@ -36,9 +37,12 @@ def browser() -> Iterator[Any]:
         raise
     with sync_playwright() as playwright:
         try:
-            # Without a sandbox: in containers there is none, and the pages are our own.
+            # Without a sandbox: in containers there is none, and the pages are our own. There,
+            # shared memory is small as well, and a browser that runs out of it dies.
             found = playwright.chromium.launch(
-                executable_path=find_chromium(), args=["--no-sandbox"]
+                executable_path=find_chromium(),
+                args=["--no-sandbox", "--disable-dev-shm-usage"],
+                timeout=4 * WAIT,
             )
         except Error as error:
             without(f"browser tests need chromium (apt-get install chromium): {error}"[:300])
@@ -61,6 +65,13 @@ class Visit:
     def count(self, selector: str) -> int:
         return self.page.locator(selector).count()
 
+    def expect(self, selector: str) -> Any:
+        """Playwright's assertions about what `selector` finds, which wait for it."""
+        from playwright.sync_api import expect
+
+        expect.set_options(timeout=WAIT)
+        return expect(self.page.locator(selector))
+
     def text(self, selector: str) -> str:
         return self.page.locator(selector).first.inner_text()
 
@@ -79,6 +90,7 @@ def visit(browser: Any) -> Iterator[Open]:
         context = browser.new_context(
             viewport={"width": width, "height": height}, offline=from_disk, **options
         )
+        context.set_default_timeout(2 * WAIT)
         contexts.append(context)
         one = Visit(context.new_page())
         visits.append(one)

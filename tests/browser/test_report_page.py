@@ -11,14 +11,12 @@ from prnas.reporting.page.html import render
 from prnas.reporting.page.report import page_data, view_of, write_page
 from prnas.reporting.page.view import RunInfo
 from prnas.reporting.records import EpochRecord
+from tests.browser.views import search_view, training_view
 from tests.synthetic_runs import (
     HOSTILE,
     LONG,
-    NAMES,
     SESSION,
     search_records,
-    training_config,
-    training_records,
 )
 from tests.synthetic_search import quick
 
@@ -38,21 +36,6 @@ PAPER = (
 )
 
 
-def search_view(name: str = "a run", *overrides: str, **options: Any) -> Any:
-    config = quick(*overrides).to_data()
-    view = view_of(RunInfo(name, f"runs/{name}", config, [SESSION]))
-    for record in search_records(*overrides, **options):
-        view.add(record)
-    return view
-
-
-def training_view(name: str, seed: int = 0, **options: Any) -> Any:
-    view = view_of(RunInfo(name, f"runs/{name}", training_config(seed), [SESSION]))
-    for record in training_records(seed, **options):
-        view.add(record)
-    return view
-
-
 @pytest.fixture(scope="module")
 def search_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages") / "report.html"
@@ -69,7 +52,14 @@ def test_it_opens_from_disk_and_asks_for_nothing(visit: Any, search_page: Path) 
     assert seen.requests == [search_page.as_uri()]
     assert seen.value("document.title") == "a run · prnas"
     head = seen.text("header")
-    for part in ("Validation accuracy", "36 channels, 20 cells", "digits", "darts-like", "CPU"):
+    for part in (
+        "Validation accuracy",
+        "36 channels, 20 cells, 10 classes",
+        "for 32×32",
+        "digits",
+        "darts-like",
+        "CPU",
+    ):
         assert part in head
     assert "prnas search 'runs/a run/config.yaml'" in head
     assert "prnas retrain 'runs/a run'" in head
@@ -129,7 +119,9 @@ def test_hover_toggle_and_zoom(visit: Any, search_page: Path) -> None:
     page.mouse.up()
     zoomed = seen.text("[data-where]")
     assert zoomed != "epochs 1–20 of 20"
-    assert seen.count("[data-chart=loss] .cycle-number") < 9  # zoomed as well
+    page.wait_for_function(  # zoomed as well
+        "document.querySelectorAll('[data-chart=loss] .cycle-number').length < 9"
+    )
     assert button.get_attribute("aria-pressed") == "false"
     plot.dblclick(position={"x": 100, "y": 100})
     assert seen.text("[data-where]") == "epochs 1–20 of 20"
@@ -312,42 +304,46 @@ def assert_unharmed(seen: Any) -> None:
     assert head["height"] < 1500  # ten thousand characters do not push all else away
 
 
-def test_two_runs_compared(visit: Any, tmp_path: Path) -> None:
-    page = tmp_path / "two.html"
-    runs = [search_view("one", genotype=NAMES[2]), search_view("two", genotype=NAMES[3])]
-    runs[1].info.config["seed"] = 1
-    write_page(page, runs)
+def test_nothing_is_said_of_epochs_to_come(visit: Any, tmp_path: Path) -> None:
+    page = tmp_path / "half.html"
+    write_page(page, [search_view("half", cycles=2)])
     seen = visit(page)
-    assert seen.text("h1") == "2 runs"
-    results = seen.text(".results")
-    assert "n = 2" in results
-    assert " ± " in results
-    assert seen.text(".distances tbody td:has-text('6')").strip() == "6"  # of darts-v1 and -v2
-    assert seen.count(".genotypes article") == 2
-    assert seen.count(".genotypes .picture") == 4
-    assert seen.count("[data-chart=search-validation_accuracy] .series") == 2
-    seen.page.locator("[data-run='1']").click()
-    seen.page.wait_for_function(
-        "document.querySelectorAll('[data-chart=search-validation_accuracy] .series').length === 1"
+    for chart in ("types-normal", "batch", "similarity", "accuracy"):
+        seen.page.locator(f"[data-chart={chart}]").focus()
+        seen.page.keyboard.press("End")
+        box = f"[data-chart-box={chart}] .tooltip"
+        seen.expect(box).to_contain_text("epoch 20 ")
+        values = seen.page.locator(f"{box} .tip-row b").all_inner_texts()
+        assert values
+        assert set(values) == {"–"}, chart
+        seen.page.keyboard.press("Home")
+        seen.expect(box).to_contain_text("epoch 1 ")
+        assert set(seen.page.locator(f"{box} .tip-row b").all_inner_texts()) != {"–"}
+
+
+def test_a_finger_points_and_does_not_zoom(visit: Any, search_page: Path) -> None:
+    seen = visit(search_page, width=390, has_touch=True, is_mobile=True)
+    page = seen.page
+    plot = page.locator("[data-chart=accuracy]")
+    plot.scroll_into_view_if_needed()
+    plot.tap(position={"x": 200, "y": 100})
+    tip = "[data-chart-box=accuracy] .tooltip"
+    seen.expect(tip).to_contain_text("epoch")
+    page.wait_for_timeout(300)  # long after the finger was lifted
+    assert page.locator(tip).is_visible()
+    # A finger that goes sideways reads other epochs; the charts stay as wide as they are.
+    first = seen.text(tip)
+    box = plot.bounding_box()
+    session = page.context.new_cdp_session(page)
+    for kind, x in (("Start", 100), ("Move", 160), ("Move", 260), ("End", None)):
+        points = [] if x is None else [{"x": box["x"] + x, "y": box["y"] + 100}]
+        session.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+    page.wait_for_function(
+        f"(told) => document.querySelector('{tip}').innerText !== told", arg=first
     )
-    assert seen.count("[data-chart=search-lr] .series") == 1
-
-
-def test_trainings_and_their_seeds(visit: Any, tmp_path: Path) -> None:
-    page = tmp_path / "training.html"
-    write_page(page, [training_view("one")])
-    seen = visit(page)
-    assert "Test error" in seen.text("header")
-    assert "mean of the last 5 epochs" in seen.text("header")
-    assert seen.count(".confusion .right") == 3
-    assert "cat" in seen.page.locator(".confusion").text_content()
-    assert seen.count("[data-chart=error] .series") == 2
-    write_page(page, [training_view(f"seed-{seed}", seed) for seed in range(3)], "my <i>seeds")
-    seen = visit(page)
-    assert seen.text("h1").split() == ["my", "<i>seeds", "3", "runs"]
-    assert "n = 3" in seen.text(".results")
-    assert seen.count(".seed-dot") == 3
-    assert "3 seeds together" in seen.text(".confusion-section h2")
+    assert seen.text("[data-where]") == "epochs 1–20 of 20"
+    page.locator("h2").first.tap()
+    seen.expect(tip).to_be_hidden()
 
 
 def test_a_run_that_has_only_begun(visit: Any, tmp_path: Path) -> None:

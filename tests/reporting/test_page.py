@@ -13,19 +13,29 @@ from hypothesis import strategies as st
 
 from prnas.reporting.page.comparison import spread
 from prnas.reporting.page.cycles import softmax
+from prnas.reporting.page.differences import differences
 from prnas.reporting.page.html import SCRIPTS, STYLES, escaped_json, policy, render
 from prnas.reporting.page.plain import pick, rounded
 from prnas.reporting.page.report import page_data, view_of
+from prnas.reporting.page.search_view import CLASSES
 from prnas.reporting.page.training_view import confusion
 from prnas.reporting.page.view import RunInfo, View, device
 from prnas.reporting.record_reader import RecordReader
-from prnas.reporting.records import CycleRecord, EpochRecord, TrainedRecord, from_line, to_line
+from prnas.reporting.records import (
+    CycleRecord,
+    EpochRecord,
+    Record,
+    TrainedRecord,
+    from_line,
+    to_line,
+)
 from prnas.space import zoo
 from prnas.space.distance import edit_distance
 from prnas.space.operations import from_label
 from prnas.space.problems import FormatError
 from prnas.space.size import network_size
 from prnas.space.statistics import kernel_shares, type_shares
+from prnas.training.sources.catalog import ABOUT
 from tests.synthetic_runs import (
     NAMES,
     SESSION,
@@ -109,6 +119,9 @@ def test_the_head() -> None:
     assert facts["Setting"] == "darts-like"
     assert facts["Device"] == "CPU (x86_64), 2 threads"
     assert "digits" in facts["Data"]
+    assert not run["network"]["assumed"]
+    assert search_view("data.name='folder:x'").data()["network"]["assumed"]
+    assert {name: about.classes for name, about in ABOUT.items()} == CLASSES
     other = search_view("data.name=cifar100", "network.output=mean").data()["network"]
     hundred = network_size(zoo.get(NAMES[0]), classes=100, output="mean")
     assert other["parameters"] == hundred.parameters
@@ -233,6 +246,24 @@ def test_runs_of_one_config_are_one_group() -> None:
     assert distances[5] == [None] * 6
 
 
+def test_what_configs_differ_in() -> None:
+    views = [search_view(), search_view("weights.lr=0.1", "schedule.cycles.0.epochs=4", seed=1)]
+    rows = dict(page_data(views)["comparison"]["configs"]["search"])
+    assert rows["Data"] == ["digits", "digits"]
+    assert rows["Setting"] == ["darts-like", "darts-like"]
+    assert rows["weights.lr"][1] == "0.1"
+    assert rows["schedule.cycles[1].epochs"] == ["3", "4"]
+    assert not {"seed", "data.name"} & rows.keys()
+    assert page_data(views[:1] * 2)["comparison"]["configs"] == {"search": [], "training": []}
+    many = [{"x": {str(i): i * sign for i in range(1, 100)}} for sign in (1, -1)]
+    *_, last = differences(many, training=False)
+    assert last == ("and 59 keys more", ["…", "…"])
+    odd = [{"genotype": "a" * 999, "network": [1]}, {"genotype": {"b": 1}, "data": {"name": None}}]
+    told = dict(differences(odd, training=True))
+    assert told["Genotype"] == ["genotype 1", "genotype 2"]
+    assert told["network"] == ["[1]", "–"]
+
+
 def test_spread() -> None:
     assert spread([1.0, 2.0, None, 3.0]) == {"n": 3, "mean": 2, "sd": 1}
     assert spread([4.0]) == {"n": 1, "mean": 4, "sd": None}
@@ -258,6 +289,27 @@ def test_a_training() -> None:
     assert run["confusion"]["counts"] == trained.confusion
     assert len(run["epochs"]["drop_path"]) == 30
     assert set(run["genotype"]["pictures"]) == {"normal", "reduction"}
+
+
+def test_what_to_do_with_a_training() -> None:
+    def commands(records: list[Record], session: dict[str, Any]) -> dict[str, str]:
+        view = view_of(RunInfo("t", "runs/a t", training_config(), [session]))
+        for record in records:
+            view.add(record)
+        return dict(view.data()["commands"])
+
+    own = {**SESSION, "command": ["my_script.py", "--fast"]}
+    assert commands(training_records(), own) == {
+        "Repeat the training": "prnas retrain 'runs/a t' 'runs/a t/config.yaml'",
+        "Evaluate the model": "prnas evaluate 'runs/a t'",
+        "Export the model": "prnas export 'runs/a t' -o model.onnx",
+    }
+    assert commands(training_records(end=False), SESSION) == {
+        "Repeat the training": "prnas retrain 'runs/a t' 'runs/a t/config.yaml'",
+        "Watch it live": "prnas watch 'runs/a t'",
+        "Go on if it stopped": "prnas retrain --resume 'runs/a t'",
+        "Started by": "prnas search quick --name 'my run'",
+    }
 
 
 def test_confusion_of_many_classes_is_told_by_its_worst_pairs() -> None:

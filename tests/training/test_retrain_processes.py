@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 import signal
 import time
 from pathlib import Path
@@ -100,6 +101,16 @@ def test_two_processes_train_one_model(images: Path, tmp_path: Path) -> None:
     assert out.count("over 2 seeds") == 1  # and only one speaks
     results = json.loads((group / "results.json").read_text())
     assert [one["seed"] for one in results["runs"]] == [1, 2]
+    # All seeds in one page, whose command repeats them.
+    assert "report.html" in out
+    page = data_of((group / "report.html").read_text(encoding="utf-8"))
+    assert page["title"] == "run"
+    assert [run["ended"] for run in page["runs"]] == [True, True]
+    again = shlex.split(dict(page["head"]["commands"])["Repeat it with all seeds"])
+    code, _, err = finish(prnas(*again[1:], "--name", "again", "--devices", "1", cwd=tmp_path))
+    assert code == 0, err
+    repeated = json.loads((tmp_path / "runs" / "again" / "group.json").read_text())
+    assert repeated == json.loads((group / "group.json").read_text())
     records = [
         one
         for one in read_records(group / "seed-1" / "records.jsonl")

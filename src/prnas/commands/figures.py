@@ -17,17 +17,31 @@ def check_figures(folder: Path) -> None:
         raise UserError(f"--figures {folder} is a file; a folder is needed")
 
 
+def folder_names(names: Sequence[str]) -> list[str]:
+    """A folder's name for each run, no two the same, also where capitals do not count."""
+    plain = [name.replace("/", "-").strip("-") or "run" for name in names]
+    wanted = {name.casefold() for name in plain}
+    found: list[str] = []
+    used: set[str] = set()
+    for name in plain:
+        free, number = name, 0
+        # A name that is made up must not be that of a run to come.
+        while free.casefold() in used or (number and free.casefold() in wanted):
+            number += 1
+            free = f"{name}-{number}"
+        used.add(free.casefold())
+        found.append(free)
+    return found
+
+
 def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
     """The figures of each run; of several, each in a folder of its own name."""
     from prnas.reporting.figures import figures
 
     written: list[Path] = []
-    used: set[str] = set()
+    names = folder_names([view.info.name for view in views])
     try:
-        for number, view in enumerate(views):
-            name = view.info.name
-            name = name if name not in used else f"{name}-{number}"
-            used.add(name)
+        for name, view in zip(names, views, strict=True):
             target = folder if len(views) == 1 else folder / name
             target.mkdir(parents=True, exist_ok=True)
             for file, content in figures(view.data(), view.genotype):

@@ -149,4 +149,20 @@ def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -
         for display in displays:
             display.close()
     if found is not None and displays[-1].started:
+        write_report(found.folder)
         show_seeds(found)
+
+
+def write_report(folder: Path | None) -> None:
+    """The page of all seeds; whatever is wrong with it, the training is done."""
+    from prnas.commands.output import show
+    from prnas.commands.run_files import read_group, read_view, runs_in
+    from prnas.reporting.page.report import FILE, write_page
+
+    if folder is None:
+        return
+    try:
+        views = [read_view(path) for path in runs_in(folder)]
+        write_page(folder / FILE, views, group=read_group(folder))
+    except Exception as error:
+        show(f"note: cannot write {folder / FILE} ({error}); the results are whole")

@@ -1,22 +1,22 @@
 """A run's folder as the report reads it: config, environment, records."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from prnas.commands.files import read_text
 from prnas.errors import UserError
+from prnas.reporting.page.group import SEED, GroupInfo
 from prnas.reporting.page.plain import list_at
 from prnas.reporting.page.report import view_of
-from prnas.reporting.page.view import RunInfo, View
+from prnas.reporting.page.view import RunInfo, View, sessions_of
 from prnas.reporting.record_reader import RecordReader
 from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
 from prnas.yaml_files import parse_yaml
 
 CONFIG, RECORDS, ENVIRONMENT = "config.yaml", "records.jsonl", "environment.json"
-_SEED = re.compile(r"seed-([0-9]{1,9})")
+GROUP = "group.json"
 
 
 def is_run(folder: Path) -> bool:
@@ -33,7 +33,7 @@ def runs_in(folder: Path) -> list[Path]:
         seeds = [
             (int(match[1]), path)
             for path in folder.iterdir()
-            if (match := _SEED.fullmatch(path.name)) and is_run(path)
+            if (match := SEED.fullmatch(path.name)) and is_run(path)
         ]
     except (OSError, ValueError) as error:  # not allowed, or a name that no folder can have
         raise UserError(f"cannot read the folder {folder}: {error}") from None
@@ -46,8 +46,23 @@ def runs_in(folder: Path) -> list[Path]:
     return [path for _, path in sorted(seeds)]
 
 
-def read_info(folder: Path) -> RunInfo:
-    """What is known of a run beside its records; a `UserError` says what is wrong with it."""
+def read_group(folder: Path) -> GroupInfo | None:
+    """What a folder of seeds says of itself; none for the folder of a run."""
+    if is_run(folder):
+        return None
+    try:
+        seeds = list_at(parse_json(read_text(folder / GROUP)), "seeds")
+    except (UserError, FormatError):
+        seeds = []  # the runs in it can be shown all the same
+    known = tuple(seed for seed in seeds if type(seed) is int)
+    return GroupInfo(folder.resolve().name, str(folder), known)
+
+
+def read_info(folder: Path, name: str | None = None) -> RunInfo:
+    """What is known of a run beside its records; a `UserError` says what is wrong with it.
+
+    `name`: what it is called, if not like its folder.
+    """
     path = folder / CONFIG
     try:
         config = parse_yaml(read_text(path))
@@ -56,30 +71,31 @@ def read_info(folder: Path) -> RunInfo:
     if not isinstance(config, dict):
         raise UserError(f"{path}: a config is a mapping of names to values")
     known = cast(dict[str, Any], config)
-    return RunInfo(folder.resolve().name, str(folder), known, _sessions(folder / ENVIRONMENT))
+    sessions = _sessions(folder / ENVIRONMENT)
+    return RunInfo(name or folder.resolve().name, str(folder), known, sessions)
 
 
 def _sessions(path: Path) -> Sequence[Any]:
     try:
-        return list_at(parse_json(read_text(path)), "sessions")
-    except (UserError, FormatError):
-        return ()  # it only informs: a missing or damaged one stops nobody
+        return sessions_of(read_text(path))
+    except UserError:
+        return ()  # a missing one stops nobody
 
 
 class RunFollower:
     """A run's view, and the records that it has not seen yet."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, name: str | None = None) -> None:
+        self.folder, self._name = folder, name
         self._reader = RecordReader(folder / RECORDS)
-        self.view = view_of(read_info(folder))
+        self.view = view_of(read_info(folder, name))
 
     def update(self) -> bool:
         """Read what is new; whether there was anything."""
         try:
             void, records = self._reader.news()
             if void:
-                self.view = view_of(read_info(self.folder))
+                self.view = view_of(read_info(self.folder, self._name))
             for record in records:
                 self.view.add(record)
         except OSError as error:
@@ -91,8 +107,8 @@ class RunFollower:
         return void or bool(records)
 
 
-def read_view(folder: Path) -> View:
+def read_view(folder: Path, name: str | None = None) -> View:
     """A run with all its records."""
-    follower = RunFollower(folder)
+    follower = RunFollower(folder, name)
     follower.update()
     return follower.view

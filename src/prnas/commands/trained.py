@@ -6,6 +6,7 @@ import sys
 from prnas.commands.amounts import duration
 from prnas.commands.folder_contents import contents
 from prnas.commands.output import facts, show, show_next, table
+from prnas.reporting.page.report import FILE
 from prnas.training.callbacks import RetrainResult
 from prnas.training.seeds import RESULTS, SeedsResult
 
@@ -57,6 +58,7 @@ def show_seeds(found: SeedsResult) -> None:
         pairs += [
             ("run folder", str(found.folder)),
             ("", f"{RESULTS}: these figures"),
+            *[("", line) for line in contents(found.folder) if line.startswith(FILE)],
             ("", "seed-…: the run of each seed, with its model"),
         ]
     show("", facts(pairs))

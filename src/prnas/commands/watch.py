@@ -9,7 +9,6 @@ from pathlib import Path
 from types import FrameType
 
 from prnas.commands.output import show
-from prnas.commands.run_files import runs_in
 from prnas.commands.watch_server import LiveReport, WatchServer
 from prnas.errors import UserError
 
@@ -21,7 +20,7 @@ def run(folder: Path, port: int | None, host: str) -> None:
     """Serve until Ctrl-C."""
     if port is not None and not 0 <= port <= MOST_PORTS:
         raise UserError(f"--port must be from 0 (any free one) to {MOST_PORTS}, got {port}")
-    report = LiveReport(runs_in(folder), _say, folder.resolve().name)
+    report = LiveReport(folder, _say)
     said_end = report.ended
 
     def tick() -> None:

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from prnas.commands.run_files import RunFollower
+from prnas.commands.run_files import RunFollower, read_group, runs_in
 from prnas.errors import UserError
 from prnas.reporting.page.html import escaped_json, policy, render
 from prnas.reporting.page.report import page_data
@@ -31,21 +31,18 @@ HEADERS = {
 class LiveReport:
     """The runs as they are now: read when asked, rendered when something came. Thread-safe."""
 
-    def __init__(
-        self, folders: Sequence[Path], say: Callable[[str], None], title: str | None = None
-    ) -> None:
-        self._title = title  # of several
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self._folder = folder
         self._lock = threading.Lock()
         self._say = say
         self._problem = ""
-        self._followers = [RunFollower(folder) for folder in folders]
-        for follower in self._followers:
-            follower.update()
-        self._make()
+        self._followers: dict[Path, RunFollower] = {}
+        self._update()
 
     @property
     def ended(self) -> bool:
-        return all(follower.view.ended for follower in self._followers)
+        """Nothing more will come, not even another seed."""
+        return self._data["ended"]
 
     def data(self) -> tuple[bytes, str]:
         """JSON, and a tag that changes with it."""
@@ -60,9 +57,7 @@ class LiveReport:
 
     def _read(self) -> None:
         try:
-            news = [follower.update() for follower in self._followers]
-            if any(news):
-                self._make()
+            self._update()
             self._problem = ""
         except UserError as error:
             # What was read before is still true; the file may be whole again the next time.
@@ -70,8 +65,32 @@ class LiveReport:
                 self._problem = str(error)
                 self._say(f"note: {error}")
 
+    def _update(self) -> None:
+        """Look for new records, and in a group for new runs: its seeds are trained in turn."""
+        problems: list[UserError] = []
+        before, self._followers = self._followers, {}
+        try:
+            for path in runs_in(self._folder):
+                self._followers[path] = before.get(path) or RunFollower(path)
+        except UserError as error:
+            self._followers = {**before, **self._followers}
+            problems.append(error)
+        news = before.keys() != self._followers.keys()
+        for follower in self._followers.values():
+            try:
+                news = follower.update() or news
+            except UserError as error:
+                problems.append(error)
+        if problems and not before:
+            raise problems[0]  # what is wrong from the start is not served
+        if news:
+            self._make()
+        if problems:
+            raise problems[0]
+
     def _make(self) -> None:
-        self._data: dict[str, Any] = page_data([one.view for one in self._followers], self._title)
+        views = [one.view for one in self._followers.values()]
+        self._data: dict[str, Any] = page_data(views, group=read_group(self._folder))
         self._json = escaped_json(self._data).encode()
         self._tag = f'"{hashlib.sha256(self._json).hexdigest()[:32]}"'
 

@@ -1,15 +1,14 @@
 """The callbacks that keep a run's report up to date."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from prnas.config import RunConfig
-from prnas.reporting.page.plain import list_at
 from prnas.reporting.page.report import FILE, write_page
 from prnas.reporting.page.search_view import SearchView
 from prnas.reporting.page.training_view import TrainingView
-from prnas.reporting.page.view import RunInfo, View
+from prnas.reporting.page.view import RunInfo, View, sessions_of
 from prnas.reporting.records import (
     BatchRecord,
     CycleRecord,
@@ -20,8 +19,6 @@ from prnas.reporting.records import (
     read_records,
 )
 from prnas.space.cell_pools import Pools
-from prnas.space.problems import FormatError
-from prnas.space.reading import parse_json
 from prnas.training.callbacks import (
     Callback,
     RetrainResult,
@@ -58,7 +55,7 @@ class _Report(Generic[V]):
             folder.resolve().name,
             str(folder),
             config.to_data(),
-            _sessions((folder / ENVIRONMENT).read_text(encoding="utf-8")),
+            sessions_of((folder / ENVIRONMENT).read_text(encoding="utf-8")),
         )
         self.view = self._kind(info)
         if resumed:
@@ -141,10 +138,3 @@ class TrainingReport(TrainingCallback):
             self._report.write()
 
         self._report.safely(end)
-
-
-def _sessions(text: str) -> Sequence[Any]:
-    try:
-        return list_at(parse_json(text), "sessions")
-    except FormatError:
-        return ()

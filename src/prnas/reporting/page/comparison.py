@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from prnas.reporting.page.differences import Rows, differences, science
 from prnas.reporting.page.plain import pick, rounded
 from prnas.reporting.page.view import View
 from prnas.space.distance import edit_distance
 from prnas.space.genotype import Genotype
 
-# What two runs of one experiment may differ in: luck, and how they were computed and kept.
-NOT_SCIENCE = ("seed", "compute", "checkpoints", "description")
 MOST_NODES = 8  # of cells whose edit distance is told: with more it takes too long
 
 
@@ -20,16 +19,29 @@ def comparison(views: Sequence[View], runs: Sequence[Mapping[str, Any]]) -> dict
     groups: dict[str, list[int]] = {}
     for number, view in enumerate(views):
         groups.setdefault(_experiment(view), []).append(number)
+    found = [_group(members, runs) for members in groups.values()]
     return {
-        "groups": [_group(members, runs) for members in groups.values()],
+        "groups": found,
+        "configs": {
+            kind: _configs([one for one in found if one["kind"] == kind], views)
+            for kind in ("search", "training")
+        },
         "distances": _distances(views),
     }
 
 
+def _configs(groups: Sequence[dict[str, Any]], views: Sequence[View]) -> Rows:
+    """What sets the groups apart; nothing if there are not two."""
+    if len(groups) < 2:
+        return []
+    firsts: list[int] = [group["runs"][0] for group in groups]
+    configs = [views[first].info.config for first in firsts]
+    return differences(configs, groups[0]["kind"] == "training")
+
+
 def _experiment(view: View) -> str:
     """The same text for runs of the same config, whatever their seeds."""
-    config = {key: value for key, value in view.info.config.items() if key not in NOT_SCIENCE}
-    return json.dumps([type(view).__name__, config], sort_keys=True, default=str)
+    return json.dumps([type(view).__name__, science(view.info.config)], sort_keys=True, default=str)
 
 
 def _group(members: Sequence[int], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -38,6 +50,7 @@ def _group(members: Sequence[int], runs: Sequence[Mapping[str, Any]]) -> dict[st
     name = "test_error" if training else "validation"
     return {
         "runs": list(members),
+        "kind": runs[members[0]]["kind"],
         "ended": len(ended),
         "result": name,
         "values": {

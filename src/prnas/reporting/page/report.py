@@ -6,6 +6,7 @@ from typing import Any
 
 from prnas.atomic import write_atomically
 from prnas.reporting.page.comparison import comparison
+from prnas.reporting.page.group import GroupInfo, several_head
 from prnas.reporting.page.html import render
 from prnas.reporting.page.search_view import SearchView
 from prnas.reporting.page.training_view import TrainingView
@@ -18,17 +19,31 @@ def view_of(info: RunInfo) -> View:
     return TrainingView(info) if info.is_training else SearchView(info)
 
 
-def page_data(views: Sequence[View], title: str | None = None) -> dict[str, Any]:
+def page_data(
+    views: Sequence[View], title: str | None = None, group: GroupInfo | None = None
+) -> dict[str, Any]:
     """What the page of one run, or of several under a title, is made from."""
     runs = [view.data() for view in views]
+    ended = all(view.ended for view in views) if group is None else group.ended(views)
+    title = group.name if group else title
     if len(views) == 1:
-        return {"runs": runs, "comparison": None, "title": None}
+        name = group.name if group else None
+        return {"runs": runs, "comparison": None, "title": None, "group": name, "ended": ended}
     found = comparison(views, runs)
     for run in runs:
         if "cycles" in run:  # of every edge's pools, a comparison shows nothing
             run["cycles"] = {**run["cycles"], "steps": {}, "now": {}}
-    return {"runs": runs, "comparison": found, "title": title}
+    return {
+        "runs": runs,
+        "comparison": found,
+        "title": title,
+        "group": group.name if group else None,
+        "ended": ended,
+        "head": several_head(views, group),
+    }
 
 
-def write_page(path: Path, views: Sequence[View], title: str | None = None) -> None:
-    write_atomically(path, render(page_data(views, title)).encode())
+def write_page(
+    path: Path, views: Sequence[View], title: str | None = None, group: GroupInfo | None = None
+) -> None:
+    write_atomically(path, render(page_data(views, title, group)).encode())

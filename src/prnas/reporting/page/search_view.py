@@ -18,7 +18,10 @@ from prnas.space.genotype import ROLES, Genotype
 from prnas.space.size import network_size
 
 CHANNELS, CELLS = 36, 20  # of the final network whose size is told, as in the paper
-CLASSES = {"cifar100": 100}  # of data sets whose number is not ten
+IMAGE = 32  # pixels, of the image that the MACs are for
+# Of the sets that are known by name. A search's records do not say how many its images have.
+CLASSES = {"digits": 10, "cifar10": 10, "cifar100": 100, "fashion-mnist": 10}
+ASSUMED_CLASSES = 10
 COLUMNS = (
     *("cycle", "grace", "lr", "batch", "seconds", "speed", "memory"),
     *("weights_accuracy", "weights_loss", "architecture_accuracy", "architecture_loss"),
@@ -126,15 +129,20 @@ class SearchView(View):
         """The size of the final network."""
         if self.genotype is None:
             return None
-        classes = CLASSES.get(text_at(self.info.config, "data.name") or "", 10)
+        known = CLASSES.get(text_at(self.info.config, "data.name") or "")
+        classes = known or ASSUMED_CLASSES
         output = "mean" if pick(self.info.config, "network.output") == "mean" else "concat"
-        size = network_size(self.genotype, CHANNELS, CELLS, classes, output=output)
+        size = network_size(
+            self.genotype, CHANNELS, CELLS, classes, output=output, image_size=IMAGE
+        )
         return {
             "parameters": size.parameters,
             "macs": size.macs,
             "channels": CHANNELS,
             "cells": CELLS,
             "classes": classes,
+            "assumed": known is None,
+            "image": IMAGE,
         }
 
     def _genotype(self) -> dict[str, Any] | None:

@@ -63,9 +63,15 @@ class TrainingView(View):
 
     def data(self) -> dict[str, Any]:
         info, trained = self.info, self.trained
-        commands: Facts = []
+        # Its genotype is in its config: the run is its own first argument.
+        repeat = f"prnas retrain {info.quoted} {info.file('config.yaml')}"
+        commands: Facts = [("Repeat the training", repeat)]
         if trained is None:
             commands.append(("Watch it live", f"prnas watch {info.quoted}"))
+            commands.append(("Go on if it stopped", f"prnas retrain --resume {info.quoted}"))
+        else:
+            commands.append(("Evaluate the model", f"prnas evaluate {info.quoted}"))
+            commands.append(("Export the model", f"prnas export {info.quoted} -o model.onnx"))
         original = original_command(info)
         if original:
             commands.append(("Started by", original))

@@ -9,6 +9,8 @@ from typing import Any
 from prnas.reporting.page.plain import list_at, pick, rounded_all, text_at, whole_at
 from prnas.reporting.records import Record
 from prnas.space.genotype import Genotype
+from prnas.space.problems import FormatError
+from prnas.space.reading import parse_json
 
 Facts = list[tuple[str, str]]
 
@@ -121,6 +123,16 @@ def device(session: Any) -> str:
 
 
 def original_command(info: RunInfo) -> str | None:
-    """What was typed to start the run."""
+    """What was typed to start the run; a program of one's own is no command to repeat it."""
     words = list_at(info.sessions[0], "command") if info.sessions else []
-    return " ".join(shlex.quote(str(word)) for word in words) if words else None
+    if not words or words[0] != "prnas":
+        return None
+    return " ".join(shlex.quote(str(word)) for word in words)
+
+
+def sessions_of(environment: str) -> Sequence[Any]:
+    """The sessions in an environment file. It only informs: a damaged one has none."""
+    try:
+        return list_at(parse_json(environment), "sessions")
+    except FormatError:
+        return ()

@@ -79,12 +79,9 @@ class CellsView {
 
   draw() {
     const genotype = this.step >= this.numCycles && this.run.genotype;
-    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.edge : null;
-    replace(this.panels, ROLES.map((role) => el("section", { class: `cell-panel ${genotype ? "drawn" : ""}` },
+    patch(this.panels, ROLES.map((role) => el("section", { class: `cell-panel ${genotype ? "drawn" : ""}` },
       el("h3", null, `${role} cell`),
       genotype ? el("div", { class: "scroll", tabindex: "0", role: "group" }, drawPicture(this.run.genotype.pictures[role], `The ${role} cell that was found`)) : this.matrix(role))));
-    this.mark();
-    if (focused) { const card = this.panels.querySelector(`[data-edge="${CSS.escape(focused)}"]`); if (card) card.focus(); }
     this.tree.draw(this.run, this.edge, this.step);
   }
 
@@ -125,7 +122,7 @@ class CellsView {
         el("b", { class: "child-mark" }, "+"), brief(operations[child]), returned ? " ↺" : null,
         el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`)));
     const title = positions[number] ? edgeName(positions[number]) : `edge ${number + 1}`;
-    return el("button", { type: "button", class: "edge", "data-edge": `${role}-${number}`, "aria-pressed": "false", "aria-label": `${role} cell, edge ${title}: show its family tree`, onclick: () => this.select(role, number, true) },
+    return el("button", { type: "button", class: "edge", "data-edge": `${role}-${number}`, "aria-pressed": String(this.edge.role === role && this.edge.number === number), "aria-label": `${role} cell, edge ${title}: show its family tree`, onclick: () => this.select(role, number, true) },
       el("span", { class: "edge-name" }, title), rows, children.length ? el("span", { class: "children" }, children) : null);
   }
 

@@ -31,6 +31,7 @@ class Chart {
 
   buildLegend() {
     this.values = new Map();
+    const focused = this.legend.contains(document.activeElement) ? document.activeElement.dataset.series : null;
     replace(this.legend, this.series.map((one) => {
       const value = el("span", { class: "legend-value" });
       this.values.set(one.name, value);
@@ -41,6 +42,7 @@ class Chart {
       }, svg("svg", { width: 16, height: 8, class: "swatch", "aria-hidden": "true" },
         svg("path", { d: "M0 4H16", "stroke-dasharray": one.dash })), name(one.name, { class: "legend-name" }), value);
     }));
+    if (focused !== null) [...this.legend.children].find((one) => one.dataset.series === focused)?.focus({ preventScroll: true });
   }
 
   isHidden(one) { return this.hidden.has(one.name) || this.group.hidden.has(one.name); }
@@ -188,6 +190,8 @@ class Chart {
     });
     plot.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
+      // A finger points, and what it reads stays; zooming is for the buttons.
+      if (event.pointerType === "touch") { this.group.point(this, Math.round(this.toEpoch(place(event)))); return; }
       start = place(event);
       plot.setPointerCapture(event.pointerId);
     });
@@ -201,7 +205,7 @@ class Chart {
     };
     plot.addEventListener("pointerup", (event) => stop(event, true));
     plot.addEventListener("pointercancel", (event) => stop(event, false));
-    plot.addEventListener("pointerleave", () => { if (start === null) this.group.point(null, null); });
+    plot.addEventListener("pointerleave", (event) => { if (start === null && event.pointerType !== "touch") this.group.point(null, null); });
     plot.addEventListener("blur", () => this.group.point(null, null));
     plot.addEventListener("dblclick", () => this.group.reset());
     plot.addEventListener("keydown", (event) => this.group.key(this, event));

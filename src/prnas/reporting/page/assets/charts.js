@@ -11,6 +11,8 @@ class ChartGroup {
     this.listeners = [];
     this.pending = false;
     this.said = el("div", { class: "unseen", role: "status", "aria-live": "polite" });
+    // A tap elsewhere takes away what a finger pointed at.
+    addEventListener("pointerdown", (event) => { if (this.cursor !== null && event.pointerType === "touch" && !event.target.closest?.(".plot")) this.point(null, null); });
     this.observer = new ResizeObserver(() => {
       const resized = [...this.charts.values()].filter((chart) => chart.resize());
       if (resized.length) this.redraw();

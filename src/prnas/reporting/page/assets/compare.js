@@ -3,16 +3,17 @@ const RUN_COLORS = ["blue", "red", "green", "orange", "purple", "sky", "gray"];
 
 // A name for each run that no other has.
 function uniqueNames(runs) {
-  const seen = new Map();
+  const given = new Set(runs.map((run) => run.name)), used = new Set();
   return runs.map((run) => {
-    const text = run.name;
-    const times = (seen.get(text) || 0) + 1;
-    seen.set(text, times);
-    return times > 1 ? `${text} (${times})` : text;
+    let text = run.name;
+    for (let times = 2; used.has(text) || (text !== run.name && given.has(text)); times += 1) text = `${run.name} (${times})`;
+    used.add(text);
+    return text;
   });
 }
 
-const styleOf = (place) => [RUN_COLORS[place % RUN_COLORS.length], DASHES[Math.floor(place / RUN_COLORS.length) % DASHES.length]];
+// Dashes from the second run on: colours alone are not for everyone.
+const styleOf = (place) => [RUN_COLORS[place % RUN_COLORS.length], DASHES[place % DASHES.length]];
 
 function searchMetrics() {
   const column = (id, title, options) => ({ id, title, ...options, line: (run, ...style) => epochLine(run, id, ...style) });
@@ -35,9 +36,10 @@ function speedMetrics() {
 
 function trainingMetrics() {
   const column = (id, title, options) => ({ id, title, height: 210, ...options, line: (run, ...style) => epochLine(run, id, ...style) });
-  const accuracy = { format: show.exactPercent, tick: show.share }, loss = { format: show.fixed(3), tick: show.short };
+  const error = (of, title) => ({ id: `${of}_error`, title, height: 210, format: show.exactPercent, tick: show.share, low: 0, line: (run, ...style) => errorLine(epochLine(run, `${of}_accuracy`, ...style)) });
+  const loss = { format: show.fixed(3), tick: show.short };
   return {
-    learning: [column("test_accuracy", "Test accuracy", accuracy), column("training_accuracy", "Training accuracy", accuracy),
+    learning: [error("test", "Test error"), error("training", "Training error"),
       column("test_loss", "Test loss", loss), column("training_loss", "Training loss", loss)],
     machine: [{ ...column("lr", "Learning rate", { format: show.rate, low: 0 }), height: 150 }, { ...column("drop_path", "Drop-path", { format: show.percent, tick: show.short, low: 0 }), height: 150 }, ...speedMetrics()],
   };
@@ -49,13 +51,21 @@ class CompareView {
     this.group = new ChartGroup();
     this.timeline = new Timeline(this.group);
     this.keys = el("div", { class: "run-keys" });
+    this.names = [];
     this.metrics = kind === "search" ? searchMetrics() : trainingMetrics();
     this.node = el("section", { class: "curves" });
   }
 
   update(runs, names) {
     const { group } = this;
-    this.keys.replaceChildren(...names.map((text, i) => this.runButton(text, i)));
+    // A button that is there already stays, and keeps the focus.
+    const buttons = names.map((text, i) => this.names[i] === text ? this.keys.children[i] : this.runButton(text, i));
+    if (names.join("\n") !== this.names.join("\n")) {
+      const focused = document.activeElement;
+      this.keys.replaceChildren(...buttons);
+      if (buttons.includes(focused)) focused.focus({ preventScroll: true });
+    }
+    this.names = names;
     const same = this.kind === "search" && runs.every((run) => JSON.stringify(run.schedule) === JSON.stringify(runs[0].schedule));
     group.setEpochs(Math.max(...runs.map(plannedEpochs)), same ? cycleBands(runs[0]) : []);
     const made = {};
@@ -83,24 +93,61 @@ class CompareView {
 
 // --- results
 
+// In a table a name may break after a folder's.
+function runCell(text) {
+  return el("bdi", { class: "run-cell" }, (text.match(/[^/]*\/|[^/]+$/g) || [text]).map((part, i) => [i ? el("wbr") : null, part]));
+}
+
+const KINDS = [["search", "Validation accuracy", "validation"], ["training", "Test error", "test_error"]];
+
+// The groups of a kind, each with its letter if there are several.
+function lettered(data, kind) {
+  const groups = data.comparison.groups.filter((group) => group.kind === kind);
+  return groups.map((group, number) => ({ ...group, letter: groups.length > 1 ? letter(number) : null }));
+}
+
 function resultsSection(data, names) {
-  const sections = [["search", "Validation accuracy", "validation"], ["training", "Test error", "test_error"]].map(([kind, label, result]) => {
-    const groups = data.comparison.groups.filter((group) => data.runs[group.runs[0]].kind === kind);
+  const sections = KINDS.map(([kind, label, result]) => {
+    const groups = lettered(data, kind);
     if (!groups.length) return null;
-    const rows = groups.flatMap((group, number) => [
-      ...group.runs.map((place) => {
-        const run = data.runs[place], network = run.network || {};
-        return [name(names[place], { class: "run-cell" }), run.seed ?? NONE, `${show.exactPercent(run[result])}${run.ended ? "" : " (so far)"}`, show.millions(network.parameters), show.millions(network.macs), duration(run.seconds)];
-      }),
-      group.runs.length > 1 ? [`mean ± sd of config ${letter(number)}, n = ${group.ended}`, "", spread(group.values[result], show.exactPercent), spread(group.values.parameters, show.millions), spread(group.values.macs, show.millions), spread(group.values.seconds, duration)] : null,
-    ].filter(Boolean));
-    const made = table(["Run", "Seed", label, "Parameters", "MACs", "Time"], rows, "results");
-    [...made.querySelectorAll("tbody tr")].forEach((row) => { if (row.firstChild.textContent.startsWith("mean ± sd of config")) row.classList.add("mean"); });
-    return el("div", null, groups.length > 1 && groups.some((group) => group.runs.length > 1) ? el("p", { class: "lead" }, groups.map((group, number) => `Config ${letter(number)}: ${plural(group.runs.length, "run")}`).join(". ") + ".") : null,
-      made, groups.filter((group) => group.ended > 1).map((group, number) => seedPlot(data, group, result, label, groups.length > 1 ? `config ${letter(groups.indexOf(group))}` : "all seeds", number)));
+    return el("div", null, resultsTable(data, names, groups, label, result), configsTable(data.comparison.configs[kind], groups, names),
+      groups.filter((group) => group.ended > 1).map((group) => seedPlot(data, group, result, label, group.letter ? `config ${group.letter}` : "all seeds")));
   });
   return el("section", { class: "results-section" }, el("h2", null, "Results"), sections,
     el("p", { class: "lead" }, "Runs whose configs differ in nothing but the seed (and in what they ran on) count as one config. Spread is the standard deviation of the sample."));
+}
+
+function resultsTable(data, names, groups, label, result) {
+  const several = groups.length > 1;
+  const cells = (first, config, seed, ...rest) => [first, ...(several ? [config] : []), seed, ...rest];
+  const rows = groups.flatMap((group) => [
+    ...group.runs.map((place) => {
+      const run = data.runs[place], network = run.network || {};
+      return cells(runCell(names[place]), group.letter, run.seed ?? NONE, `${show.exactPercent(run[result])}${run.ended ? "" : " (so far)"}`, show.millions(network.parameters), show.millions(network.macs), duration(run.seconds));
+    }),
+    group.runs.length > 1 ? cells(el("span", { class: "run-cell mean-of" }, `mean ± sd, n = ${group.ended}`), group.letter, "", spread(group.values[result], show.exactPercent), spread(group.values.parameters, show.millions), spread(group.values.macs, show.millions), spread(group.values.seconds, duration)) : null,
+  ].filter(Boolean));
+  const made = table(cells("Run", "Config", "Seed", label, "Parameters", "MACs", "Time"), rows, "results");
+  for (const one of made.querySelectorAll(".mean-of")) one.closest("tr").classList.add("mean");
+  return made;
+}
+
+// Which config is which: its runs, its data and setting, and whatever differs.
+function configsTable(rows, groups, names) {
+  if (!rows.length) return null;
+  const runs = groups.map((group) => runsOf(group.runs.map((place) => names[place])));
+  return el("div", { class: "configs-box" }, el("h3", null, "What the configs differ in"),
+    table(["", ...groups.map((group) => `Config ${group.letter}`)], [["Runs", ...runs],
+      ...rows.map(([label, values]) => [runCell(label), ...values.map((value) => name(value, { class: "config-value" }))])], "configs"));
+}
+
+// "group (3 runs)" of a folder's seeds; other runs by their names, as far as there is room.
+function runsOf(names) {
+  const folders = new Set(names.map((text) => text.slice(0, Math.max(0, text.lastIndexOf("/")))));
+  const [folder] = folders;
+  if (names.length === 1) return runCell(names[0]);
+  if (folders.size === 1 && folder) return [runCell(folder), ` (${plural(names.length, "run")})`];
+  return [runCell(names.slice(0, 3).join(", ")), names.length > 3 ? ` … (${plural(names.length, "run")})` : null];
 }
 
 const letter = (number) => String.fromCharCode(65 + number % 26) + (number >= 26 ? Math.floor(number / 26) : "");
@@ -125,8 +172,8 @@ function genotypesSection(data, names) {
   const found = data.runs.map((run, place) => ({ run, place })).filter(({ run }) => run.genotype);
   if (!found.length) return null;
   const distances = data.comparison.distances;
-  const grid = distances ? table(["Edit distance", ...found.map(({ place }) => name(names[place], { class: "run-cell" }))],
-    found.map((row) => [name(names[row.place], { class: "run-cell" }), ...found.map((column) => row.place === column.place ? "·" : distances[row.place][column.place] ?? NONE)]), "distances") : null;
+  const grid = distances ? table(["Edit distance", ...found.map(({ place }) => runCell(names[place]))],
+    found.map((row) => [runCell(names[row.place]), ...found.map((column) => row.place === column.place ? "·" : distances[row.place][column.place] ?? NONE)]), "distances") : null;
   return el("section", { class: "genotypes-section" }, el("h2", null, "Genotypes side by side"), grid,
     el("p", { class: "lead" }, "The edit distance is the least number of single edits (an operation, an input, a place in the output) that make one genotype of the other, both cells together."),
     el("div", { class: "genotypes" }, sameGenotypes(found).map((same) => {
@@ -146,14 +193,17 @@ function sameGenotypes(found) {
   return [...groups.values()];
 }
 
-// The matrices of a config's seeds, added up.
-function summedConfusion(data) {
-  return data.comparison.groups.map((group) => {
-    const found = group.runs.map((place) => data.runs[place].confusion).filter((one) => one && one.counts);
+// The matrices of a config's seeds, added up; the heading says whose they are.
+function summedConfusion(data, names) {
+  return lettered(data, "training").map((group) => {
+    const places = group.runs.filter((place) => data.runs[place].confusion && data.runs[place].confusion.counts);
+    const found = places.map((place) => data.runs[place].confusion);
     if (!found.length || found.some((one) => JSON.stringify(one.names) !== JSON.stringify(found[0].names))) return null;
     const counts = found[0].counts.map((row, i) => row.map((_, j) => found.reduce((sum, one) => sum + one.counts[i][j], 0)));
     const pairs = counts.flatMap((row, i) => row.map((count, j) => [i, j, count, row.reduce((sum, one) => sum + one, 0)])).filter(([i, j, count]) => i !== j && count > 0);
     pairs.sort((a, b) => b[2] - a[2]);
-    return confusionSection({ ...found[0], counts, worst: pairs.slice(0, 12) }, `Confusion matrix, ${plural(found.length, "seed")} together`);
+    const title = found.length === 1 ? ["Confusion matrix of ", name(names[places[0]])]
+      : `Confusion matrix${group.letter ? ` of config ${group.letter}` : ""}, ${plural(found.length, "seed")} together`;
+    return confusionSection({ ...found[0], counts, worst: pairs.slice(0, 12) }, title);
   });
 }

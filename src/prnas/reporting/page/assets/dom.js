@@ -39,6 +39,36 @@ function replace(node, ...children) {
   return fill(node, children);
 }
 
+// Make `node` hold `children`, touching nothing that is there already: focus, selection and scroll stay.
+function patch(node, ...children) {
+  patchChildren(node, fill(document.createDocumentFragment(), children));
+}
+
+function patchChildren(node, fresh) {
+  const olds = [...node.childNodes], news = [...fresh.childNodes];
+  news.forEach((one, place) => { if (place < olds.length) patchNode(olds[place], one); else node.append(one); });
+  olds.slice(news.length).forEach((one) => one.remove());
+}
+
+function patchNode(old, fresh) {
+  const command = old.dataset && old.dataset.command;
+  if (old.isEqualNode(fresh) || (command !== undefined && fresh.dataset && fresh.dataset.command === command)) return;
+  // What a button does was told to it when it was made: another one takes its place.
+  if (old.nodeName !== fresh.nodeName || old.nodeName === "BUTTON") {
+    const focused = old.contains(document.activeElement);
+    old.replaceWith(fresh);
+    if (focused && fresh.focus) fresh.focus({ preventScroll: true });
+    return;
+  }
+  if (old.nodeType === Node.TEXT_NODE) { old.data = fresh.data; return; }
+  for (const { name: key } of [...old.attributes]) if (!fresh.hasAttribute(key)) old.removeAttribute(key);
+  for (const { name: key, value } of fresh.attributes) {
+    if (key === "style") old.style.cssText = fresh.style.cssText;
+    else if (old.getAttribute(key) !== value) old.setAttribute(key, value);
+  }
+  patchChildren(old, fresh);
+}
+
 // A name from a file: its own direction, and no power over the text around it.
 function name(text, attributes) {
   return el("bdi", attributes, text);

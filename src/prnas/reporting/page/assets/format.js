@@ -37,6 +37,6 @@ function spread(value, format) {
   return `${format(value.mean)}${around}`;
 }
 
-function plural(number, word) {
-  return `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+function plural(number, word, words) {
+  return `${number.toLocaleString("en")} ${number === 1 ? word : words || `${word}s`}`;
 }

@@ -6,6 +6,7 @@ function tile(label, value, note) {
 
 function copyButton(text) {
   const button = el("button", { type: "button", class: "copy", "aria-label": "Copy this command" }, "Copy");
+  button.dataset.command = text;  // as it was typed, for the clipboard only
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -32,8 +33,11 @@ function factList(facts) {
 
 function networkTiles(network) {
   if (!network) return [];
-  const shape = network.channels && network.cells ? `${network.channels} channels, ${network.cells} cells` : null;
-  return [tile("Parameters", show.millions(network.parameters), shape), tile("MACs", show.millions(network.macs), shape)];
+  const shape = network.channels && network.cells ? [`${network.channels} channels, ${network.cells} cells`] : [];
+  const classes = network.classes ? [`${plural(network.classes, "class", "classes")}${network.assumed ? " assumed" : ""}`] : [];
+  const image = network.image ? [`for ${network.image}×${network.image} pixels`] : [];
+  return [tile("Parameters", show.millions(network.parameters), [...shape, ...classes].join(", ")),
+    tile("MACs", show.millions(network.macs), [...shape, ...image].join(", "))];
 }
 
 function numEpochs(run) { return (run.epochs.lr || []).length; }
@@ -61,12 +65,21 @@ function runState(run) {
   return el("span", { class: "state" }, planned ? `not finished: ${Math.floor(100 * done / planned)} %` : "not finished");
 }
 
-function runHead(run) {
+// `group`: the name of the folder of seeds that the run is of.
+function runHead(run, group) {
   const kind = run.kind === "search" ? "Search" : "Training of a final network";
   return el("header", { class: "head" },
-    el("p", { class: "kind" }, kind),
+    el("p", { class: "kind" }, kind, group ? [", of ", name(group)] : null),
     el("h1", null, name(run.name, { class: "run-name" }), " ", runState(run)),
     run.description ? el("p", { class: "description" }, name(run.description)) : null,
     runTiles(run),
     el("div", { class: "details" }, factList(run.facts), commandList(run.commands)));
+}
+
+function severalHead(data) {
+  const { facts, commands } = data.head;
+  const state = data.ended ? el("span", { class: "state ended" }, "finished") : el("span", { class: "state" }, "not finished");
+  return el("header", { class: "head" }, el("p", { class: "kind" }, data.group === null ? "Comparison" : "Several seeds"),
+    el("h1", null, data.title ? [name(data.title, { class: "run-name" }), " "] : null, el("span", null, plural(data.runs.length, "run")), " ", state),
+    facts.length || commands.length ? el("div", { class: "details several" }, factList(facts), commands.length ? commandList(commands) : null) : null);
 }

@@ -10,15 +10,17 @@ class RunPage {
     this.node = el("div", null, this.head, this.body);
   }
 
+  get groups() { return [this.group]; }
+
   update(data) {
     const run = data.runs[0], { group } = this;
-    replace(this.head, runHead(run));
+    patch(this.head, runHead(run, data.group));
     group.done = numEpochs(run);
     group.setEpochs(plannedEpochs(run), run.kind === "search" ? cycleBands(run) : []);
     const charts = run.kind === "search" ? searchCharts(group, run) : trainingCharts(group, run);
     if (!this.body.firstChild) {
       fill(this.body, [el("section", { class: "curves", id: "curves" }, el("h2", null, "Curves"), group.said,
-        el("p", { class: "lead" }, `Drag over a chart${run.kind === "search" ? ", or choose a cycle," : ""} to zoom all of them; point at an epoch to read its values; a name in a legend hides its line. By keyboard: ← → + − 0 on a chart.`),
+        el("p", { class: "lead" }, `Drag over a chart with the mouse${run.kind === "search" ? ", or choose a cycle," : ""} to zoom all of them; point at (or touch) an epoch to read its values; a name in a legend hides its line. By keyboard: ← → + − 0 on a chart.`),
         el("div", { class: "sticky" }, this.timeline.node),
         chartSection("Learning", run.kind === "search" ? "weights, architecture: while they were trained, each on its half of the images; shaded: grace epochs" : null, charts.learning, "wide"),
         charts.pools ? chartSection("What the pools hold", "steps: the pools that each cycle trained", charts.pools) : null,
@@ -26,7 +28,7 @@ class RunPage {
         this.cells ? this.cells.node : null, this.extra]);
     }
     if (this.cells) this.cells.update(run);
-    else replace(this.extra, confusionSection(run.confusion), genotypeSection(run.genotype, "The cells of the network"));
+    else patch(this.extra, confusionSection(run.confusion), genotypeSection(run.genotype, "The cells of the network"));
   }
 }
 
@@ -39,9 +41,11 @@ class ComparePage {
     this.node = el("div", null, this.top, el("main", null, this.middle, this.bottom));
   }
 
+  get groups() { return [...this.views.values()].map((view) => view.group); }
+
   update(data) {
     const names = uniqueNames(data.runs);
-    replace(this.top, el("header", { class: "head" }, el("p", { class: "kind" }, "Comparison"), el("h1", null, data.title ? name(data.title, { class: "run-name" }) : null, data.title ? " " : null, el("span", null, plural(data.runs.length, "run")))), resultsSection(data, names));
+    patch(this.top, severalHead(data), resultsSection(data, names));
     for (const kind of ["search", "training"]) {
       const places = data.runs.map((_, i) => i).filter((i) => data.runs[i].kind === kind);
       if (!places.length) continue;
@@ -51,27 +55,33 @@ class ComparePage {
       }
       this.views.get(kind).update(places.map((i) => data.runs[i]), places.map((i) => names[i]));
     }
-    replace(this.bottom, genotypesSection(data, names), summedConfusion(data));
+    patch(this.bottom, genotypesSection(data, names), summedConfusion(data, names));
   }
 }
 
 function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const page = data.runs.length > 1 ? new ComparePage() : new RunPage(data.runs[0].kind);
+  const home = document.getElementById("page");
+  let page = null, shown = null;
   const update = (news) => {
+    // A live group begins with one run and becomes a comparison when the second seed comes.
+    const wanted = news.runs.length > 1 ? "comparison" : news.runs[0].kind;
+    if (wanted !== shown) {
+      const next = wanted === "comparison" ? new ComparePage() : new RunPage(wanted);
+      if (page) page.node.replaceWith(next.node); else home.append(next.node);
+      [page, shown] = [next, wanted];
+    }
     page.update(news);
     const title = news.runs.length > 1 ? plain(news.title || `${news.runs.length} runs`).slice(0, 80) : plain(news.runs[0].name).slice(0, 80);
     document.title = `${title} · prnas`;
-    if (news.runs.every((run) => run.ended)) document.body.dataset.ended = "true"; else delete document.body.dataset.ended;
+    if (news.ended) document.body.dataset.ended = "true"; else delete document.body.dataset.ended;
   };
-  const home = document.getElementById("page");
-  home.append(page.node);
   update(data);
   if (data.live) home.prepend(follow(update));
   // Printed, all charts fit the paper; back on the screen, they fit the window again.
-  const views = page.group ? [page.group] : [...page.views.values()].map((view) => view.group);
-  for (const event of ["beforeprint", "afterprint"]) addEventListener(event, () => views.forEach((group) => group.drawNow()));
-  views.forEach((group) => group.drawNow());
+  const drawAll = () => page.groups.forEach((group) => group.drawNow());
+  for (const event of ["beforeprint", "afterprint"]) addEventListener(event, drawAll);
+  drawAll();
   document.body.dataset.ready = "true";
 }
 

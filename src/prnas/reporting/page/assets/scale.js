@@ -26,11 +26,13 @@ function firstFrom(xs, x) {
   return low;
 }
 
-// What a series says at an epoch's end: the nearest point, or the step that the epoch was in.
+// What a series says at an epoch's end: the nearest point, or the step that the epoch was in;
+// nothing of an epoch that has not been.
 function valueAt(series, epoch) {
   const { xs, ys } = series;
   if (!xs.length) return null;
   if (series.step) {
+    if (epoch > series.until) return null;
     const place = firstFrom(xs, epoch - 0.499) - 1;
     return place < 0 ? ys[0] : ys[Math.min(place, ys.length - 1)];
   }

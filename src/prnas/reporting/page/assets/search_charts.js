@@ -19,7 +19,10 @@ function epochLine(run, column, name, color, dash) {
 }
 
 function batchLine(run, name, color, dash) {
-  if (!run.batches || !run.batches.length) return { ...epochLine(run, "batch", name, color, dash), step: true, until: numEpochs(run) };
+  if (!run.batches || !run.batches.length) {
+    const line = epochLine(run, "batch", name, color, dash);
+    return { ...line, xs: line.xs.map((x) => x - 1), step: true, until: numEpochs(run) };  // from the epoch's start
+  }
   return { name, color, dash, step: true, until: numEpochs(run), xs: run.batches.map(([x]) => x), ys: run.batches.map(([, y]) => y) };
 }
 

@@ -17,7 +17,7 @@ class Timeline {
     const [from, to] = group.domain;
     this.where.textContent = `epochs ${Math.floor(from) + 1}–${Math.round(to)} of ${group.end}`;
     this.all.disabled = group.isWhole;
-    const key = JSON.stringify([group.cycles, group.end, group.done]);
+    const key = JSON.stringify(group.cycles);
     if (key !== this.key) {
       this.key = key;
       this.buttons = group.cycles.map((cycle, number) => this.cycleButton(cycle, number));
@@ -26,6 +26,7 @@ class Timeline {
     }
     this.buttons.forEach((button, number) => {
       const cycle = group.cycles[number];
+      button.classList.toggle("ahead", group.done !== undefined && cycle.start >= group.done);
       button.setAttribute("aria-pressed", String(cycle.start === from && cycle.end === to && !group.isWhole));
     });
     this.window.style.left = `${100 * from / group.end}%`;
@@ -44,7 +45,6 @@ class Timeline {
     }, el("span", { class: "cycle-grace" }), el("span", { class: "cycle-label" }, number + 1));
     button.style.flexGrow = cycle.end - cycle.start;
     button.firstChild.style.width = `${100 * cycle.grace / (cycle.end - cycle.start)}%`;
-    if (group.done !== undefined && cycle.start >= group.done) button.classList.add("ahead");
     return button;
   }
 }

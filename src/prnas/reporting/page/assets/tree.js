@@ -78,7 +78,7 @@ class TreeView {
     for (const one of all) parts.push(...this.link(one, rows, x));
     for (const one of all) parts.push(this.row(one, rows.get(one), x, unit, gutter, Math.max(done, run.ended ? 0 : done + 1), columns, chosen));
     const total = Math.ceil(x(columns) + tail);
-    replace(this.box, svg("svg", { width: total, height, viewBox: `0 0 ${total} ${height}`, role: "img",
+    patch(this.box, svg("svg", { width: total, height, viewBox: `0 0 ${total} ${height}`, role: "img",
       "aria-label": `Family tree of ${plural(all.length, "operation")}: ${all.map((one) => this.sentence(one)).join(". ")}` }, parts));
   }
 
