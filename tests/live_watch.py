@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,9 +33,12 @@ def watching(*arguments: str) -> Iterator[Watching]:
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
+    late = threading.Timer(120, process.kill)  # a line that never comes must not wait forever
+    late.start()
     try:
         yield Watching(process)
     finally:
+        late.cancel()
         process.kill()
         process.communicate()
 

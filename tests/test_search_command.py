@@ -220,6 +220,7 @@ def test_only_the_first_process_speaks(
 
 def test_a_signal_while_importing_ends_the_command_after_it() -> None:
     done: list[str] = []
+    before = signal.getsignal(signal.SIGINT)
 
     def slow_imports() -> None:
         with while_importing():
@@ -232,4 +233,4 @@ def test_a_signal_while_importing_ends_the_command_after_it() -> None:
     assert done == ["imported"]
     with while_importing():
         pass
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is before

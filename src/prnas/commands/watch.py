@@ -37,13 +37,15 @@ def run(folder: Path, port: int | None, host: str) -> None:
         _say("the run has ended; nothing new will come")
     if not _is_loopback(host):
         _say("note: whoever can reach this address can see the report")
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    # Both by hand: a shell starts what runs in the background with SIGINT ignored.
+    before = {one: signal.signal(one, _interrupt) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.serve_forever()
     except KeyboardInterrupt:
         _say("stopped watching; the run itself is untouched")
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, old in before.items():
+            signal.signal(one, old)
         server.server_close()
 
 
