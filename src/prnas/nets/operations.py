@@ -65,7 +65,7 @@ def _halved(x: Tensor, conv: nn.Conv2d) -> Tensor:
 
     With few channels, oneDNN's own backward pass of the two together corrupts memory.
     """
-    return F.conv2d(every_second(x), conv.weight)
+    return F.conv2d(every_second(x), conv.weight) if conv.training else conv(x)
 
 
 class ReluConvBN(nn.Module):
