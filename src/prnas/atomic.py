@@ -1,9 +1,14 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and that a power loss does not take back."""
 
 import errno
 import os
+import re
 import secrets
+import time
+from contextlib import suppress
 from pathlib import Path
+
+_LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
 def write_atomically(target: Path, data: bytes) -> None:
@@ -21,3 +26,27 @@ def write_atomically(target: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    sync_folder(target.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """A new name is safe on the disk only once its folder is; not every system can do that."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
+def remove_leftovers(folder: Path, age: float = 60.0) -> None:
+    """Remove what a killed `write_atomically` left; what is younger may be under way elsewhere."""
+    for path in folder.glob(".*.tmp"):
+        if _LEFTOVER.fullmatch(path.name):
+            with suppress(OSError):
+                if abs(time.time() - path.stat().st_mtime) >= age:
+                    path.unlink()

@@ -10,6 +10,7 @@ from prnas.errors import UserError
 from prnas.training import checkpoint as module
 from prnas.training.checkpoint import (
     CHECKSUMS,
+    RECORDS,
     STATE,
     TENSORS,
     Checkpoint,
@@ -24,6 +25,7 @@ def make(number: int) -> Checkpoint:
     return Checkpoint(
         {"number": number, "pi": 3.141592653589793},
         {"a/b": torch.full((2, 3), float(number)), "count": torch.tensor(number)},
+        b"some records\n" * number,
     )
 
 
@@ -32,12 +34,14 @@ def number_of(checkpoint: Checkpoint | None) -> int | None:
 
 
 def test_there_and_back(tmp_path: Path) -> None:
-    store = Checkpoints(tmp_path / "deep" / "checkpoints", keep=2)
+    store = Checkpoints(tmp_path / "checkpoints", keep=2)
     assert store.newest() == (None, [])
     channels_last = torch.randn(2, 3, 4, 4).contiguous(memory_format=torch.channels_last)
-    one = Checkpoint({"x": [1, None, "ä"]}, {"weight": channels_last, "u8": torch.arange(3).byte()})
+    tensors = {"weight": channels_last, "u8": torch.arange(3).byte()}
+    one = Checkpoint({"x": [1, None, "ä"]}, tensors, b"records\n")
     back = read_checkpoint(store.save(one))
     assert back.state == one.state
+    assert back.records == one.records
     assert torch.equal(back.tensors["weight"], channels_last)
     assert back.tensors["u8"].dtype == torch.uint8
 
@@ -65,7 +69,7 @@ def damage(path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["truncated", "zeroed", "flipped", "missing"])
-@pytest.mark.parametrize("name", [STATE, TENSORS, CHECKSUMS])
+@pytest.mark.parametrize("name", [STATE, TENSORS, RECORDS, CHECKSUMS])
 def test_a_damaged_one_is_named_and_the_one_before_it_is_used(
     tmp_path: Path, name: str, how: str
 ) -> None:
@@ -86,7 +90,7 @@ def test_a_damaged_one_is_named_and_the_one_before_it_is_used(
     assert number_of(store.newest()[0]) == 3
 
 
-@pytest.mark.parametrize("stop_at", range(1, 9))
+@pytest.mark.parametrize("stop_at", range(1, 12))
 def test_a_save_that_is_cut_short_anywhere_leaves_the_old_or_the_new(
     tmp_path: Path, stop_at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,14 +121,31 @@ def test_a_save_that_is_cut_short_anywhere_leaves_the_old_or_the_new(
     else:
         cut = False
     monkeypatch.undo()
-    assert cut or stop_at > 8
+    assert cut or stop_at > 11
     found, problems = store.newest()
     assert number_of(found) in (1, 2)
     assert not problems
+    store.remove_leftovers()
     store.save(make(3))
     assert store.numbers()[-1:] == [max(store.numbers())]
     assert number_of(store.newest()[0]) == 3
     assert len(list(tmp_path.iterdir())) == 1  # what was left half done is gone
+
+
+def test_leftovers_of_a_kill_go_and_nothing_else(tmp_path: Path) -> None:
+    store = Checkpoints(tmp_path, keep=2)
+    store.save(make(1))
+    (tmp_path / ".unfinished-000002").mkdir()
+    (tmp_path / ".unfinished-000002" / TENSORS).write_bytes(b"half")
+    (tmp_path / "broken-000003").mkdir()
+    store.remove_leftovers()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["000001", "broken-000003"]
+
+
+def test_a_folder_that_was_deleted_does_not_come_back(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Checkpoints(tmp_path / "gone" / "checkpoints", keep=2).save(make(1))
+    assert not (tmp_path / "gone").exists()
 
 
 def test_prefixes() -> None:

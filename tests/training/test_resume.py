@@ -84,19 +84,6 @@ def test_a_resumed_search_keeps_its_config(reference: Path) -> None:
         resume(reference, overrides=["weights.lr=1.0"])
 
 
-def test_changed_records_are_noticed(images: Path, tmp_path: Path) -> None:
-    stop = Watch(9, lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(Stopped) as caught:
-        start(small_config(images), runs=tmp_path, callbacks=[stop])
-    path = folder_of(caught.value) / "records.jsonl"
-    text = path.read_text()
-    path.write_text(text.replace('"grace":true', '"grace":false', 1))
-    with pytest.raises(UserError, match="does not fit the checkpoint"):
-        resume(folder_of(caught.value))
-    path.write_text(text)
-    assert resume(folder_of(caught.value)).genotype
-
-
 @pytest.mark.parametrize(
     "change", [("channels: 4", "channels: 6"), ("lr: 0.025", "lr: 0.03"), ("seed: 1", "seed: 2")]
 )

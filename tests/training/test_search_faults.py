@@ -84,31 +84,6 @@ def test_out_of_memory_at_the_smallest_batch_is_an_error_that_keeps_the_checkpoi
     assert_same_run(tmp_path / "a", reference)
 
 
-@pytest.mark.parametrize("where", ["weight", "architecture"])
-def test_numbers_that_are_not_finite_stop_the_search_where_they_arise(
-    images: Path, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch, reference: Path
-) -> None:
-    running: list[engine.Engine] = []
-    real = engine.Engine.run
-
-    def run(self: engine.Engine) -> None:
-        running.append(self)
-        real(self)
-
-    def spoil() -> None:
-        state = running[0].state
-        chosen = state.weight_parameters if where == "weight" else state.architecture_parameters
-        with torch.no_grad():
-            chosen[0].view(-1)[0] = float("nan")
-
-    monkeypatch.setattr(engine.Engine, "run", run)
-    with pytest.raises(UserError, match=r"not a finite number \(cycle 1, epoch 2, step 3\)"):
-        start(small_config(images), runs=tmp_path, name="a", callbacks=[Watch(6, spoil)])
-    monkeypatch.undo()
-    resume(tmp_path / "a")
-    assert_same_run(tmp_path / "a", reference)
-
-
 def test_an_impossible_accelerator_is_a_users_mistake(images: Path, tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")

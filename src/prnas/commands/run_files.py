@@ -13,6 +13,7 @@ from prnas.reporting.page.view import RunInfo, View, sessions_of
 from prnas.reporting.record_reader import RecordReader
 from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
+from prnas.training.integrity import check_records
 from prnas.yaml_files import parse_yaml
 
 CONFIG, RECORDS, ENVIRONMENT = "config.yaml", "records.jsonl", "environment.json"
@@ -87,6 +88,7 @@ class RunFollower:
 
     def __init__(self, folder: Path, name: str | None = None) -> None:
         self.folder, self._name = folder, name
+        check_records(folder, folder / RECORDS)
         self._reader = RecordReader(folder / RECORDS)
         self.view = view_of(read_info(folder, name))
 

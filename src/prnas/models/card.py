@@ -1,7 +1,9 @@
 """A trained model's card: all that is to be known of it but its weights."""
 
+import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import (
@@ -21,6 +23,7 @@ from prnas.space.size import Output, Stem
 FORMAT = "prnas-model"
 VERSION = 1
 MOST_CLASSES = 100_000
+OWN_CHECKSUM = "card_sha256"
 
 
 Side = Annotated[int, Field(ge=1, le=100_000)]
@@ -69,19 +72,37 @@ class ModelCard(BaseModel):
         return len(self.class_names)
 
     def dumps(self, weights_sha256: str) -> str:
-        """The card as JSON, tied to the file of its weights by their checksum."""
+        """The card as JSON, with checksums of itself and of the file of its weights."""
         head = {"format": FORMAT, "version": VERSION, "weights_sha256": weights_sha256}
-        text = json.dumps({**head, **self.model_dump(mode="json")}, indent=1, ensure_ascii=False)
-        return text + "\n"
+        fields = {**head, **self.model_dump(mode="json")}
+        fields[OWN_CHECKSUM] = _checksum(fields)
+        return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
     def loads(cls, text: str) -> tuple["ModelCard", str]:
         """A card and the checksum of its weights; a `FormatError` names every problem."""
-        fields = check_header(parse_json(text), FORMAT, VERSION)
+        parsed = parse_json(text)
+        fields = check_header(parsed, FORMAT, VERSION)
+        own = fields.pop(OWN_CHECKSUM, None)
         checksum = fields.pop("weights_sha256", None)
         if not isinstance(checksum, str) or not re.fullmatch("[0-9a-f]{64}", checksum):
             raise FormatError(["weights_sha256: must be a SHA-256 checksum in hexadecimal digits"])
-        return validated(_ADAPTER, fields, "model card"), checksum
+        card = validated(_ADAPTER, fields, "model card")
+        if own is not None and own != _checksum(
+            {key: value for key, value in parsed.items() if key != OWN_CHECKSUM}
+        ):
+            raise FormatError(
+                [
+                    "it is damaged, or was changed since it was written; if the change is wanted, "
+                    f"delete the line with {OWN_CHECKSUM}"
+                ]
+            )
+        return card, checksum
+
+
+def _checksum(fields: Mapping[str, Any]) -> str:
+    """Of the values, however they are written."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 _ADAPTER = TypeAdapter(ModelCard)

@@ -1,8 +1,8 @@
 """Checkpoints: the whole state in safetensors and JSON, whole or not at all.
 
-A checkpoint is a folder with `state.json`, `tensors.safetensors` and `checksums.json`. It is
-written under another name, synced to the disk and renamed; only then do older ones go. Nothing in
-it is ever unpickled.
+A checkpoint is a folder with `state.json`, `tensors.safetensors`, the records up to then and
+`checksums.json`. It is written under another name, synced to the disk and renamed; only then do
+older ones go. Nothing in it is ever unpickled.
 """
 
 import hashlib
@@ -18,13 +18,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from prnas.atomic import sync_folder
 from prnas.errors import UserError
 from prnas.space.problems import FormatError
 from prnas.space.reading import check_header, parse_json
 
 FORMAT = "prnas-checkpoint"
-VERSION = 1
-STATE, TENSORS, CHECKSUMS = "state.json", "tensors.safetensors", "checksums.json"
+VERSION = 2
+STATE, TENSORS, RECORDS = "state.json", "tensors.safetensors", "records.jsonl"
+CHECKSUMS = "checksums.json"
 _UNFINISHED = ".unfinished-"
 
 
@@ -34,10 +36,11 @@ class DamagedError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Plain data and tensors that together are a run's whole state."""
+    """Plain data and tensors that together are a run's whole state, and its records so far."""
 
     state: dict[str, Any]
     tensors: dict[str, Tensor]
+    records: bytes = b""
 
 
 class Checkpoints:
@@ -54,7 +57,9 @@ class Checkpoints:
 
     def save(self, checkpoint: Checkpoint) -> Path:
         """Write a checkpoint; older ones go once it is safe on the disk."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        if not self.folder.is_dir():
+            self.folder.mkdir()  # in a folder that is there: a run that was deleted stays deleted
+            sync_folder(self.folder.parent)
         number = max(self.numbers(), default=0) + 1
         target = self.folder / f"{number:06}"
         unfinished = self.folder / f"{_UNFINISHED}{number:06}"
@@ -64,14 +69,15 @@ class Checkpoints:
         files = {
             STATE: json.dumps(state, allow_nan=False).encode(),
             TENSORS: save({name: one.contiguous() for name, one in checkpoint.tensors.items()}),
+            RECORDS: checkpoint.records,
         }
         sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
         files[CHECKSUMS] = json.dumps(sums).encode()
         for name, data in files.items():
             _write_synced(unfinished / name, data)
-        _sync_folder(unfinished)
+        sync_folder(unfinished)
         os.replace(unfinished, target)
-        _sync_folder(self.folder)
+        sync_folder(self.folder)
         self._drop_old()
         return target
 
@@ -82,6 +88,11 @@ class Checkpoints:
             shutil.rmtree(dying, ignore_errors=True)
             os.replace(self.folder / f"{number:06}", dying)
             shutil.rmtree(dying, ignore_errors=True)
+
+    def remove_leftovers(self) -> None:
+        """Remove what a killed process was writing or deleting."""
+        for path in self.folder.glob(f"{_UNFINISHED}*"):
+            shutil.rmtree(path, ignore_errors=True)
 
     def newest(self) -> tuple[Checkpoint | None, list[str]]:
         """The newest checkpoint that is whole, and what is wrong with newer ones."""
@@ -111,7 +122,7 @@ class Checkpoints:
 def read_checkpoint(path: Path) -> Checkpoint:
     """A checkpoint, verified by its checksums; a `UserError` says what is wrong with it."""
     try:
-        files = {name: (path / name).read_bytes() for name in (STATE, TENSORS, CHECKSUMS)}
+        files = {name: (path / name).read_bytes() for name in (STATE, TENSORS, RECORDS, CHECKSUMS)}
     except FileNotFoundError as error:
         raise DamagedError(f"checkpoint {path} is damaged: {error.filename} is missing") from None
     except OSError as error:
@@ -126,7 +137,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     # From here on the files are what was written: what cannot be read is of another kind.
     try:
         state = check_header(json.loads(files[STATE]), FORMAT, VERSION)
-        return Checkpoint(state, load(files[TENSORS]))
+        return Checkpoint(state, load(files[TENSORS]), files[RECORDS])
     except (FormatError, UnicodeDecodeError, ValueError, SafetensorError) as error:
         raise UserError(f"checkpoint {path} cannot be used: {error}") from None
 
@@ -136,20 +147,6 @@ def _write_synced(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    """A rename is safe on the disk only once its folder is; not every system can do that."""
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
 
 
 def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -54,6 +54,8 @@ class Engine(Loop[SearchConfig, SearchState, Steps]):
                 self._end_epoch()
             self._end_cycle()
         assert self.genotype is not None
+        if self.folder is not None:  # once more: a finished run that is resumed mends its result
+            self.folder.write_genotype(self.genotype)
 
     def own_state(self) -> dict[str, Any]:
         return {"genotype": self.genotype.to_json() if self.genotype else None}
@@ -131,8 +133,6 @@ class Engine(Loop[SearchConfig, SearchState, Steps]):
         if genotype is not None:
             position.done, self.genotype = True, genotype
             self.record(GenotypeRecord(genotype=genotype.to_json()))
-            if self.folder is not None:
-                self.folder.write_genotype(genotype)
         else:
             state.next_cycle(change)
             self.steps.prepare()

@@ -4,7 +4,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
 import torch
@@ -161,17 +161,19 @@ class Loop(ABC, Generic[C, S, T]):
     def save(self) -> None:
         """Write the whole state; only the first process writes."""
         self.last_save, self.save_soon = time.monotonic(), False
+        self.steps.check_finite()
         if self.folder is None:
             return
         with self.state.timed("saving"):
+            records, content = self.folder.records_state()
             more = {
                 **digests(self.config, self.data_digest),
                 "batch": self.batch.state(),
                 "streams": {part: stream.state() for part, stream in self.streams.items()},
-                "records": self.folder.records_state(),
+                "records": records,
                 **self.own_state(),
             }
-            self.folder.save(self.state.checkpoint(more))
+            self.folder.save(replace(self.state.checkpoint(more), records=content))
 
     # ---------------------------------------------------------------- an epoch
 

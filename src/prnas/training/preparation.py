@@ -11,6 +11,7 @@ from torch import Tensor
 from prnas.config import ImagesConfig, RunConfig, SearchConfig
 from prnas.errors import UserError
 from prnas.training.data import DataSet, Images, InMemory, Normalization, halves
+from prnas.training.integrity import config_digest
 from prnas.training.randomness import torch_generator
 
 
@@ -41,15 +42,7 @@ def split_places(config: SearchConfig, data: DataSet) -> tuple[Tensor, Tensor]:
 
 def digests(config: RunConfig, data_digest: str) -> dict[str, str]:
     """What must be the same in a run that goes on: not where it runs, but all that it is."""
-    told = config.to_data()
-    for section in ("compute", "checkpoints", "description"):
-        del told[section]
-    for how in ("root", "storage", "workers"):
-        del told["data"][how]
-    return {
-        "config": hashlib.sha256(json.dumps(told).encode()).hexdigest(),
-        "data": data_digest,
-    }
+    return {"config": config_digest(config), "data": data_digest}
 
 
 def digest_of(parts: Sequence[Images], class_names: Sequence[str], numbers: Normalization) -> str:

@@ -61,6 +61,8 @@ class Retraining(Loop[RetrainConfig, RetrainState, RetrainSteps]):
             self._end_epoch()
         if not position.done:
             self._end()
+        if self.folder is not None:  # a finished run that is resumed mends its result
+            self.folder.writing(FOLDER, self._save_model)
 
     def own_state(self) -> dict[str, Any]:
         return {"trained": self.trained.model_dump() if self.trained else None}
@@ -160,8 +162,6 @@ class Retraining(Loop[RetrainConfig, RetrainState, RetrainSteps]):
             seconds=self.state.elapsed,
         )
         self.record(self.trained)
-        if self.folder is not None:
-            self.folder.writing(FOLDER, lambda: self._save_model())
         self.state.position.done = True
         self.save()
 

@@ -1,9 +1,9 @@
 """A run's folder: config, environment, records, checkpoints, genotype; never overwritten."""
 
-import hashlib
 import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from prnas.atomic import write_atomically
+from prnas.atomic import remove_leftovers, sync_folder, write_atomically
 from prnas.config import RunConfig
 from prnas.errors import UserError
 from prnas.recipes import KINDS, task_of
@@ -21,6 +21,7 @@ from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
 from prnas.training.checkpoint import Checkpoint, Checkpoints
 from prnas.training.environment import environment
+from prnas.training.records_file import RecordsFile
 from prnas.training.run_rules import check_name
 from prnas.yaml_files import dump_yaml, parse_yaml
 
@@ -44,9 +45,10 @@ class RunFolder:
             ) from None
         except OSError as error:
             raise UserError(f"cannot write in {path}: {error.strerror}") from None
-        self._hash = hashlib.sha256()
-        self._size = 0
-        self._records: Any = None
+        self.warn: Callable[[str], None] = lambda text: None
+        self._records: RecordsFile | None = None
+        # Held open, so that another folder of the same name can be told from this one.
+        self._handle = os.open(path, os.O_RDONLY) if hasattr(os, "O_DIRECTORY") else None
 
     @classmethod
     def create(
@@ -67,7 +69,8 @@ class RunFolder:
             run = cls(path, config)
             run._write(CONFIG, dump_yaml(config.to_data()))
             run._add_session(command, computed_on)
-            run._open_records(None)
+            run._open_records(b"")
+            sync_folder(runs)
         except OSError as error:
             raise UserError(f"cannot make a run folder in {runs}: {error.strerror}") from None
         return run
@@ -88,6 +91,8 @@ class RunFolder:
         """
         run = cls(path, config)
         try:
+            remove_leftovers(path)
+            run.checkpoints.remove_leftovers()
             run._add_session(command, computed_on)
             if forget_batches and (path / DECISIONS).exists():
                 os.replace(path / DECISIONS, path / f"old-{DECISIONS}")
@@ -97,7 +102,7 @@ class RunFolder:
         return run
 
     def newest_checkpoint(self) -> tuple[Checkpoint | None, list[str]]:
-        """The newest whole checkpoint, records cut back to it; and what was found damaged."""
+        """The newest whole checkpoint, records as they were then; and what was found damaged."""
         checkpoint, problems = self.checkpoints.newest()
         if problems and checkpoint is None:
             raise UserError("; ".join(problems) + ". No checkpoint of this run is whole.")
@@ -106,7 +111,7 @@ class RunFolder:
                 f"{self.path} has results, but no checkpoint to go on from; it is left as it is"
             )
         self.checkpoints.set_aside_broken()
-        self._open_records(checkpoint.state["records"] if checkpoint else None)
+        self._open_records(checkpoint.records if checkpoint else b"")
         return checkpoint, problems
 
     def _has_results(self) -> bool:
@@ -121,9 +126,10 @@ class RunFolder:
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     def save(self, checkpoint: Checkpoint) -> None:
+        assert self._records is not None
+        self._check_there()
         try:
-            self._records.flush()
-            os.fsync(self._records.fileno())
+            self._records.sync()
             self.checkpoints.save(checkpoint)
         except OSError as error:
             raise UserError(
@@ -133,43 +139,44 @@ class RunFolder:
             ) from None
 
     def record(self, record: Record) -> None:
-        line = to_line(record).encode()
+        assert self._records is not None
+        records, line = self._records, to_line(record).encode()
+        self._check_there()
+        self.writing(RECORDS, lambda: records.write(line))
+
+    def records_state(self) -> tuple[dict[str, Any], bytes]:
+        """What belongs to a checkpoint: how much was recorded and its checksum; and all of it."""
+        assert self._records is not None
+        return self._records.state(), self._records.content
+
+    def _open_records(self, known: bytes) -> None:
+        self._records = RecordsFile(self.path / RECORDS, known, lambda text: self.warn(text))
+
+    def _check_there(self) -> None:
+        """Raise if the folder went away: a run that was deleted must not come back in pieces."""
         try:
-            self._records.write(line)
-            self._records.flush()
-        except OSError as error:
-            raise UserError(f"cannot write {self.path / RECORDS}: {error.strerror}") from None
-        self._hash.update(line)
-        self._size += len(line)
-
-    def records_state(self) -> dict[str, Any]:
-        """How much of the records belongs to a checkpoint, and their checksum."""
-        return {"size": self._size, "sha256": self._hash.hexdigest()}
-
-    def _open_records(self, known: dict[str, Any] | None) -> None:
-        """Open the records for writing after what `known` tells of; what follows it is cut off."""
-        path = self.path / RECORDS
-        size = known["size"] if known else 0
-        if known:
-            have = path.read_bytes()[:size] if path.exists() else b""
-            if hashlib.sha256(have).hexdigest() != known["sha256"]:
-                raise UserError(f"{path} was changed or damaged: it does not fit the checkpoint")
-            self._hash.update(have)
-        self._size = size
-        self._records = path.open("ab")
-        self._records.truncate(size)
+            here = self.path.stat()
+            if self._handle is None or os.path.samestat(here, os.fstat(self._handle)):
+                return
+        except OSError:
+            pass
+        raise UserError(
+            f"{self.path} is no longer there: it was moved or deleted while the run wrote in it. "
+            f"If it was moved, `prnas {_task(self.config)} --resume` goes on in its new place."
+        )
 
     def log_batch(self, place: str, batch: int) -> None:
         """Note a decision about the batch size, for a search that has to repeat it."""
+        self._check_there()
         try:
             with (self.path / DECISIONS).open("a", encoding="utf-8") as file:
                 # The line break comes first: the line before may have been torn by a kill.
-                file.write("\n" + json.dumps([place, batch]))
+                file.write("\n" + json.dumps([place, batch, _check_sum(place, batch)]))
         except OSError as error:
             raise UserError(f"cannot write {self.path / DECISIONS}: {error.strerror}") from None
 
     def batch_decisions(self) -> dict[str, list[int]]:
-        """All decisions so far, by their place; a torn line is left out.
+        """All decisions so far, by their place; torn and damaged lines are left out.
 
         At one place, memory may have run out several times: then there are several, falling. A
         place that was passed again, after a resume, has the later decisions.
@@ -177,10 +184,10 @@ class RunFolder:
         found: dict[str, list[int]] = {}
         for line in self._read(DECISIONS).splitlines():
             try:
-                place, batch = parse_json(line)
+                place, batch, check_sum = parse_json(line)
             except (FormatError, ValueError, TypeError):
                 continue
-            if isinstance(place, str) and type(batch) is int and batch >= 1:
+            if type(batch) is int and batch >= 1 and check_sum == _check_sum(place, batch):
                 known = found.setdefault(place, [])
                 if known and batch >= known[-1]:
                     known.clear()
@@ -225,7 +232,14 @@ class RunFolder:
         except OSError:
             pass  # a full disk, which was told when it was written to
         finally:
+            if self._handle is not None:
+                os.close(self._handle)
+                self._handle = None
             self._lock.release()
+
+
+def _check_sum(place: Any, batch: int) -> int:
+    return zlib.crc32(json.dumps([place, batch]).encode())
 
 
 def _task(config: RunConfig) -> str:

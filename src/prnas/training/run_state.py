@@ -117,8 +117,8 @@ class RunState(ABC):
         self.position.step = 0
         self.so_far = self._new_epoch()
 
-    def checkpoint(self, more: Mapping[str, Any]) -> Checkpoint:
-        """The whole state; `more` is what others add to it."""
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights, running statistics and what optimizers remember, by their name."""
         tensors: dict[str, Tensor] = {}
         for name, module in self.modules().items():
             tensors |= prefixed(name, module.state_dict())
@@ -127,6 +127,11 @@ class RunState(ABC):
             for parameter, values in optimizer.state.items():
                 for key, value in values.items():
                     tensors[f"{prefix}/{names[id(parameter)]}/{key}"] = value
+        return tensors
+
+    def checkpoint(self, more: Mapping[str, Any]) -> Checkpoint:
+        """The whole state; `more` is what others add to it."""
+        tensors = self.tensors()
         for name, generator in self.generators.items():
             tensors[f"generators/{name}"] = generator.get_state()
         state = {

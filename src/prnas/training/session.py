@@ -82,7 +82,7 @@ def run_session(
         data = load(config.images, processes.device, say, free_memory(processes.local_size, limit))
         probe = probe or probe_for(processes.device, limit, processes.local_size)
         with stop_signals() as signals:
-            folder, checkpoint, problems = _opened(open_folder, processes)
+            folder, checkpoint, problems = _opened(open_folder, processes, say)
             for problem in problems:
                 say(f"{problem}; going on from the one before it")
             setup = Setup(
@@ -127,7 +127,9 @@ def run_session(
 
 
 def _opened(
-    open_folder: Callable[[], RunFolder | None], processes: Processes
+    open_folder: Callable[[], RunFolder | None],
+    processes: Processes,
+    say: Callable[[str], None],
 ) -> tuple[RunFolder | None, Checkpoint | None, list[str]]:
     """The first process opens the folder and reads the checkpoint; all learn how that went."""
     folder: RunFolder | None = None
@@ -138,6 +140,7 @@ def _opened(
         try:
             folder = open_folder()
             if folder is not None:
+                folder.warn = say
                 checkpoint, problems = folder.newest_checkpoint()
         except (UserError, FormatError, OSError) as error:
             failure = str(error)

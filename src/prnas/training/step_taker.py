@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from prnas.errors import UserError
 from prnas.training.augment import Augmentation
+from prnas.training.finite import first_not_finite
 from prnas.training.memory import BatchSize, is_out_of_memory
 from prnas.training.processes import Processes
 from prnas.training.run_state import RunState
@@ -36,6 +37,7 @@ class StepTaker(ABC, Generic[S]):
         self.processes, self.state, self.streams = processes, state, streams
         self.augmentation, self.batch = augmentation, batch
         self.lowered = lowered
+        self.last_images: Tensor | None = None  # until the step is done
 
     @abstractmethod
     def forward_backward(self, part: str) -> tuple[float, float]:
@@ -77,8 +79,10 @@ class StepTaker(ABC, Generic[S]):
                 if any_broken:
                     raise self.not_finite(part, "loss")
                 self.update(part, loss, correct)
+                self.last_images = None
                 return ran_out
             ran_out = True
+            self.last_images = None
             self._clear_gradients()
             self.streams[part].load_state(before[0])
             for generator, known in zip(generators, before[1], strict=True):
@@ -94,6 +98,7 @@ class StepTaker(ABC, Generic[S]):
             generator = self.state.generators[f"augment {part}"]
             total, offset = number * self.processes.size, number * self.processes.rank
             images = self.augmentation(images, generator, total, offset).to(self.processes.dtype)
+        self.last_images = images
         return images, labels
 
     @staticmethod
@@ -149,8 +154,28 @@ class StepTaker(ABC, Generic[S]):
     def not_finite(self, part: str, what: str) -> UserError:
         return UserError(
             f"the {what} of the {self.step_name(part)} step is not a finite number "
-            f"({self.state.where}). The last checkpoint is kept. " + self.advice("not finite")
+            f"({self.state.where}){self._located()}. The last checkpoint is kept. "
+            + self.advice("not finite")
         )
+
+    def check_finite(self) -> None:
+        """Raise if the state holds what is not finite: such a checkpoint would be of no use."""
+        if found := first_not_finite(self.state.tensors().items()):
+            raise UserError(
+                f"numbers that are not finite are in {found}, {self.state.where}. The last "
+                "checkpoint is kept. " + self.advice("not finite")
+            )
+
+    def _located(self) -> str:
+        """Where the first of them is: causes before what they spoil."""
+        named = list(self.state.module.named_parameters())
+        images = [] if self.last_images is None else [("the images", self.last_images)]
+        gradients = [
+            (f"the gradient of {name}", one.grad) for name, one in named if one.grad is not None
+        ]
+        others = self.state.tensors().items()
+        found = first_not_finite([*images, *named, *gradients, *others])
+        return f": not finite is {found}" if found else ": all weights are finite"
 
     def step_name(self, part: str) -> str:
         return part

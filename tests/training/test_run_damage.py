@@ -1,0 +1,123 @@
+"""A run's files are damaged, rotated, moved or deleted: it is told, mended, and never believed."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from prnas.commands.files import genotype_and_data
+from prnas.commands.run_files import read_view
+from prnas.config import SearchConfig
+from prnas.errors import UserError
+from prnas.space.genotype import Genotype
+from prnas.training.run import DECISIONS, RunFolder
+from prnas.training.search import resume, start
+from tests.training.settings import small_config
+from tests.training.watching import Watch, assert_same_run, stopped
+
+
+@pytest.mark.parametrize("damage", ["flipped", "gone", "shortened"])
+def test_damaged_records_are_told_kept_and_written_anew(
+    images: Path, tmp_path: Path, damage: str, reference: Path
+) -> None:
+    folder = stopped(images, tmp_path, at=9)
+    path = folder / "records.jsonl"
+    text = path.read_text()
+    changed = text.replace('"grace":true', '"grace":false', 1)
+    if damage == "gone":
+        # Without the file it is no run's folder; an empty one is what a rotation leaves.
+        changed = ""
+    elif damage == "shortened":
+        changed = text[:-20]
+    assert changed != text
+    path.write_text(changed)
+    with pytest.raises(UserError, match=r"records\.jsonl is damaged"):
+        read_view(folder)
+    watch = Watch()
+    assert resume(folder, callbacks=[watch]).genotype
+    assert [one for one in watch.messages if "records.jsonl was damaged" in one]
+    assert (folder / "damaged-records.jsonl").read_text() == changed
+    assert_same_run(folder, reference)
+
+
+@pytest.mark.parametrize("how", ["rotated", "truncated", "appended"])
+def test_records_that_another_program_touches_are_mended_under_way(
+    images: Path, tmp_path: Path, how: str, reference: Path
+) -> None:
+    path = tmp_path / "a" / "records.jsonl"
+
+    def touch() -> None:
+        if how == "rotated":
+            path.rename(path.with_name("records.jsonl.1"))
+        elif how == "truncated":
+            path.write_bytes(b"")
+        else:
+            with path.open("ab") as file:
+                file.write(b"a foreign line\n")
+
+    watch = Watch(9, touch)
+    start(small_config(images), runs=tmp_path, name="a", callbacks=[watch])
+    assert [one for one in watch.messages if "by another program" in one]
+    assert_same_run(path.parent, reference)
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
+def test_a_folder_that_goes_away_under_a_run(images: Path, tmp_path: Path, how: str) -> None:
+    folder, other = tmp_path / "a", tmp_path / "b"
+
+    def act() -> None:
+        if how == "deleted":
+            shutil.rmtree(folder)
+        else:
+            folder.rename(other)
+        if how == "replaced":
+            folder.mkdir()
+            (folder / "records.jsonl").write_text("mine")
+
+    with pytest.raises(UserError, match="is no longer there: it was moved or deleted"):
+        start(small_config(images), runs=tmp_path, name="a", callbacks=[Watch(9, act)])
+    if how == "replaced":
+        assert [one.name for one in folder.iterdir()] == ["records.jsonl"]
+        assert (folder / "records.jsonl").read_text() == "mine"
+    else:
+        assert not folder.exists()
+    if how != "deleted":
+        assert resume(other).genotype
+
+
+def test_a_damaged_genotype_is_noticed_and_mended(
+    images: Path, tmp_path: Path, reference: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(reference, folder)
+    whole = (folder / "genotype.json").read_text()
+    cells, _ = genotype_and_data(str(folder))
+    assert cells.dumps() == whole
+    changed = cells.to_json()
+    edges = changed["normal"]["nodes"][1]
+    edges[0]["input"] = ({0, 1, 2} - {edge["input"] for edge in edges}).pop()
+    (folder / "genotype.json").write_text(Genotype.from_json(changed).dumps())
+    with pytest.raises(UserError, match=r"genotype\.json is damaged"):
+        genotype_and_data(str(folder))
+    resume(folder)
+    assert (folder / "genotype.json").read_text() == whole
+
+
+def test_a_damaged_config_is_noticed_where_a_run_is_used(tmp_path: Path, reference: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(reference, folder)
+    path = folder / "config.yaml"
+    path.write_text(path.read_text().replace("seed: 1", "seed: 3", 1))
+    with pytest.raises(UserError, match=r"config\.yaml was changed or damaged"):
+        genotype_and_data(str(folder))
+
+
+def test_damaged_decisions_about_the_batch_do_not_count(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "a", "r", SearchConfig(), ["x"], {})
+    folder.log_batch("0/0/8/check", 16)
+    folder.log_batch("0/0/16/check", 32)
+    assert folder.batch_decisions() == {"0/0/8/check": [16], "0/0/16/check": [32]}
+    path = folder.path / DECISIONS
+    path.write_text(path.read_text().replace(", 32,", ", 33,"))
+    assert folder.batch_decisions() == {"0/0/8/check": [16]}
+    folder.close()
