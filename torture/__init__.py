@@ -1,0 +1,1 @@
+"""Faults on purpose, many of them: what docs/reliability.md promises, with figures."""
