@@ -10,6 +10,7 @@ import pytest
 
 import prnas.training
 from prnas import cli, recipes
+from prnas.cli.options import Accelerator, Precision
 from prnas.commands.run_options import while_importing
 from prnas.config import ComputeConfig, SearchConfig
 from prnas.training.callbacks import SearchResult
@@ -82,8 +83,8 @@ def test_help() -> None:
 
 def test_the_words_are_those_of_the_config() -> None:
     fields = ComputeConfig.model_fields
-    assert get_args(cli.Accelerator) == get_args(fields["accelerator"].annotation)
-    assert get_args(cli.Precision) == get_args(fields["precision"].annotation)
+    assert get_args(Accelerator) == get_args(fields["accelerator"].annotation)
+    assert get_args(Precision) == get_args(fields["precision"].annotation)
 
 
 class Stopped(Exception):  # noqa: N818 - the engine's name
