@@ -45,37 +45,34 @@ def progress_of(run: Path) -> int:
     return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
-def wait_for_progress(process: subprocess.Popen[str], run: Path) -> None:
-    """Until there is another checkpoint, or the process has ended."""
+def wait_for_progress(process: subprocess.Popen[str], run: Path, checkpoints: int = 1) -> None:
+    """Until there are so many more checkpoints, or the process has ended."""
     deadline = time.monotonic() + TIMEOUT
-    before = progress_of(run)
-    while process.poll() is None and progress_of(run) == before:
+    goal = progress_of(run) + checkpoints
+    while process.poll() is None and progress_of(run) < goal:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
 def killed_and_resumed(
-    *arguments: object, run: Path, kills: int, pause: float, seed: int, cwd: Path
-) -> tuple[int, str]:
-    """Kill a run some time (up to `pause` seconds) after a checkpoint, resume it, and so on.
+    *arguments: object, run: Path, kills: int, checkpoints: int, seed: int, cwd: Path
+) -> str:
+    """Kill a run up to `checkpoints` of them later, resume it, and so on; what it printed at last.
 
-    How often it was killed before it could end, and what its last process printed.
+    All of it must have enough of them to be killed so often before it ends.
     """
     generator = random.Random(seed)
     process = prnas(*arguments, cwd=cwd)
-    killed = 0
-    while killed < kills:
-        wait_for_progress(process, run)
-        time.sleep(generator.uniform(0, pause))  # some steps on, or in the midst of a checkpoint
-        if process.poll() is not None:
-            break
+    for _ in range(kills):
+        wait_for_progress(process, run, generator.randint(1, checkpoints))
+        time.sleep(generator.uniform(0, 0.1))  # some steps on, or in the midst of a checkpoint
+        assert process.poll() is None, process.communicate()
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        killed += 1
         process = prnas(arguments[0], "--resume", run, cwd=cwd)
     code, out, err = finish(process)
     assert code == 0, err
-    return killed, out
+    return out
 
 
 def stopped_by(number: int, *arguments: object, run: Path, cwd: Path) -> str:
