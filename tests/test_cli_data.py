@@ -11,38 +11,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from prnas.cli import main
+from tests.in_process import Cli
 from tests.test_doors import modules_after
 from tests.training.made_data import picture_folder
 
 
-class Cli:
-    """`prnas data` within this process: loading PyTorch for every command takes too long."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Exit code, standard output, standard error."""
-        code = 0
-        try:
-            main(["data", *arguments])
-        except SystemExit as end:
-            code = int(end.code or 0)
-        shown = self._capsys.readouterr()
-        return code, shown.out, shown.err
-
-    def good(self, *arguments: str) -> str:
-        code, out, err = self.run(*arguments)
-        assert (code, err) == (0, "")
-        return out
-
-
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PRNAS_DATA", str(tmp_path / "kept"))
-    return Cli(capsys)
+def cli(here: Cli) -> Cli:
+    return here.command("data")
 
 
 def test_the_list(cli: Cli, tmp_path: Path) -> None:
@@ -147,10 +123,7 @@ def test_a_sheet_of_many_classes_and_four_channels(cli: Cli, tmp_path: Path) -> 
 )
 def test_mistakes(arguments: list[str], said: str, cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "folder.png").mkdir()
-    code, out, err = cli.run(*arguments)
-    assert (code, out) == (2, "")
-    assert "Traceback" not in err
-    assert said in " ".join(err.split())
+    assert said in cli.bad(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 
 

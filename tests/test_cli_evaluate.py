@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from prnas import cli
 from prnas.handover.evaluate import Part
 from prnas.models.model import CARD
 from tests.handover.made_models import save_tiny
+from tests.in_process import Cli
 from tests.test_cli import bad, good, in_terminal, prnas, uncoloured
 from tests.training.made_data import picture, picture_folder
 
@@ -30,44 +30,11 @@ def pets(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(save_tiny(folder, class_names=names, input_shape=(3, 8, 8), config={}))
 
 
-class Cli:
-    """Commands within this process: loading PyTorch for each of them takes too long."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
-        self._capsys = capsys
-
-    def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Exit code, standard output, standard error."""
-        code = 0
-        try:
-            cli.main(arguments)
-        except SystemExit as end:
-            code = int(end.code or 0)
-        shown = self._capsys.readouterr()
-        return code, shown.out, shown.err
-
-    def good(self, *arguments: str) -> str:
-        code, out, err = self.run(*arguments)
-        assert (code, err) == (0, "")
-        return out
-
-    def bad(self, *arguments: str) -> str:
-        """A user's mistake: one message, nothing printed."""
-        code, out, err = self.run(*arguments)
-        assert (code, out) == (2, "")
-        assert "Traceback" not in err
-        return " ".join(err.split())
-
-
 @pytest.fixture
-def here(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Cli:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PRNAS_DATA", str(tmp_path / "kept"))
+def here(here: Cli, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setattr("prnas.handover.speed.SECONDS", 0.0)
     monkeypatch.setattr("prnas.handover.speed.WARM_UP_SECONDS", 0.0)
-    return Cli(capsys)
+    return here
 
 
 def test_a_real_process_tests_a_model(digits: str, tmp_path: Path) -> None:
@@ -192,10 +159,8 @@ def test_mistakes(here: Cli, digits: str, tmp_path: Path, arguments: list[str], 
     pixels = np.zeros((4, 8, 8), np.uint8)
     np.savez(tmp_path / "other.npz", x_train=pixels, y_train=np.arange(4) % 2)
     before = sorted(tmp_path.rglob("*"))
-    code, out, err = here.run("evaluate", *(digits if one == "MODEL" else one for one in arguments))
-    assert code == 2
-    assert said in " ".join((out + err).replace("│", " ").split())
-    assert "Traceback" not in err
+    words = [digits if one == "MODEL" else one for one in arguments]
+    assert said in here.bad("evaluate", *words)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -276,10 +241,7 @@ def test_mistakes_of_predict(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "notes.txt").write_text("x")
-    code, out, err = here.run("predict", pets, *arguments)
-    assert code == 2
-    assert said in " ".join((out + err).replace("│", " ").split())
-    assert "Traceback" not in err
+    assert said in here.bad("predict", pets, *arguments)
 
 
 def test_models_that_image_files_cannot_feed(here: Cli, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from prnas.commands.figures import folder_names, write_figures
 from prnas.commands.run_files import read_view
 from prnas.reporting import figure_plots
 from prnas.reporting.picture import Picture
+from tests.in_process import Cli
 from tests.reporting.test_page import data_of
 from tests.synthetic_runs import HOSTILE, write_search, write_training
 from tests.test_cli import bad, good
@@ -198,23 +199,11 @@ def test_figures_without_matplotlib(
     ],
     ids=lambda one: " ".join(one)[:30].replace("\0", "0"),
 )
-def test_mistakes(
-    arguments: list[str],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_mistakes(here: Cli, arguments: list[str], said: str, tmp_path: Path) -> None:
     write_search(tmp_path / "run", cycles=1)
     (write_search(tmp_path / "broken", cycles=1) / "records.jsonl").write_text('{"type": 1}\n')
     (write_search(tmp_path / "yaml", cycles=1) / "config.yaml").write_text("a: [")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as exited:
-        cli.main(["report", *arguments])
-    assert exited.value.code == 2
-    written = capsys.readouterr()
-    assert said in " ".join(written.err.split())
-    assert written.out == ""
+    assert said in here.bad("report", *arguments)
     assert not list(tmp_path.rglob("*.html"))
 
 

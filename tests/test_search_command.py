@@ -10,9 +10,11 @@ import pytest
 
 import prnas.training
 from prnas import cli, recipes
+from prnas.cli.options import Accelerator, Precision
 from prnas.commands.run_options import while_importing
 from prnas.config import ComputeConfig, SearchConfig
 from prnas.training.callbacks import SearchResult
+from tests.in_process import Cli
 from tests.synthetic_search import play
 from tests.test_cli import bad, good
 from tests.test_doors import modules_after
@@ -48,20 +50,8 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=lambda one: " ".join(one)[:40])
-def test_mistakes(
-    arguments: list[str],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as exited:
-        cli.main(["search", *arguments])
-    assert exited.value.code == 2
-    seen = capsys.readouterr()
-    assert said.lower() in " ".join((seen.out + seen.err).lower().split())
-    assert "Traceback" not in seen.err
+def test_mistakes(here: Cli, arguments: list[str], said: str, tmp_path: Path) -> None:
+    assert said in here.bad("search", *arguments)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -82,8 +72,8 @@ def test_help() -> None:
 
 def test_the_words_are_those_of_the_config() -> None:
     fields = ComputeConfig.model_fields
-    assert get_args(cli.Accelerator) == get_args(fields["accelerator"].annotation)
-    assert get_args(cli.Precision) == get_args(fields["precision"].annotation)
+    assert get_args(Accelerator) == get_args(fields["accelerator"].annotation)
+    assert get_args(Precision) == get_args(fields["precision"].annotation)
 
 
 class Stopped(Exception):  # noqa: N818 - the engine's name

@@ -1,10 +1,8 @@
 """The training by real processes: its words, killed, interrupted, two at once."""
 
 import json
-import random
 import shlex
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -13,21 +11,17 @@ import torch
 from prnas.models.model import load
 from prnas.reporting.records import TrainingRecord, read_records
 from prnas.training.retrain import start
-from prnas.yaml_files import dump_yaml
+from tests.in_process import Cli
 from tests.reporting.test_page import data_of
+from tests.training.real_processes import good, killed_and_resumed, stopped_by, write_config
 from tests.training.settings import small_training
-from tests.training.test_search_processes import TIMEOUT, finish, prnas, progress_of
 from tests.training.watching import assert_same_run, folder_of
-
-KILLS = 3
 
 
 @pytest.fixture(scope="module")
 def recipe(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("recipe") / "small.yaml"
     config = small_training(images, checkpoints={"every_minutes": 1e-6})
-    path.write_text(dump_yaml(config.to_data()), encoding="utf-8")
-    return path
+    return write_config(config, tmp_path_factory.mktemp("recipe"))
 
 
 @pytest.fixture(scope="module")
@@ -39,26 +33,9 @@ def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_killed_at_random_moments_it_ends_the_same(
     recipe: Path, tmp_path: Path, reference: Path
 ) -> None:
-    generator = random.Random(3)
     run = tmp_path / "runs" / "run"
-    kills = 0
-    process = prnas("retrain", "pr-darts-dl1", recipe, "--name", "run", cwd=tmp_path)
-    while kills < KILLS:
-        deadline = time.monotonic() + TIMEOUT
-        before = progress_of(run)
-        while process.poll() is None and progress_of(run) == before:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        time.sleep(generator.uniform(0, 0.1))
-        if process.poll() is not None:
-            break
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += 1
-        process = prnas("retrain", "--resume", run, cwd=tmp_path)
-    code, out, err = finish(process)
-    assert code == 0, err
-    assert kills >= 2
+    arguments = ("retrain", "pr-darts-dl1", recipe, "--name", "run")
+    out = killed_and_resumed(*arguments, run=run, kills=2, checkpoints=6, seed=3, cwd=tmp_path)
     assert_same_run(run, reference)
     assert "test error" in out
     assert f"next: prnas evaluate {run}" in out
@@ -71,16 +48,10 @@ def test_a_signal_saves_and_says_how_to_go_on(
     recipe: Path, tmp_path: Path, reference: Path
 ) -> None:
     run = tmp_path / "runs" / "run"
-    process = prnas("retrain", "pr-darts-dl1", recipe, "--name", "run", cwd=tmp_path)
-    deadline = time.monotonic() + TIMEOUT
-    while not progress_of(run) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    code, out, err = finish(process)
-    assert code == 143, err
+    arguments = ("retrain", "pr-darts-dl1", recipe, "--name", "run")
+    out = stopped_by(signal.SIGTERM, *arguments, run=run, cwd=tmp_path)
     assert f"prnas retrain --resume {run.relative_to(tmp_path)}" in out
-    code, _, err = finish(prnas("retrain", "--resume", run, cwd=tmp_path))
-    assert code == 0, err
+    good("retrain", "--resume", run, cwd=tmp_path)
     assert_same_run(run, reference)
 
 
@@ -89,13 +60,9 @@ def test_two_processes_train_one_model(images: Path, tmp_path: Path) -> None:
     config = small_training(
         images, batch={"min": 8, "multiple": 1, "max": 8}, training={"epochs": 2}
     )
-    path = tmp_path / "small.yaml"
-    path.write_text(dump_yaml(config.to_data()), encoding="utf-8")
+    path = write_config(config, tmp_path)
     arguments = ("retrain", "pr-darts-dl1", path, "--name", "run", "--seeds", "2")
-    code, out, err = finish(
-        prnas(*arguments, "--devices", "2", "--accelerator", "cpu", cwd=tmp_path)
-    )
-    assert code == 0, err
+    out = good(*arguments, "--devices", "2", "--accelerator", "cpu", cwd=tmp_path)
     group = tmp_path / "runs" / "run"
     assert sorted(one.name for one in (tmp_path / "runs").iterdir()) == ["run"]  # only one writes
     assert out.count("over 2 seeds") == 1  # and only one speaks
@@ -107,8 +74,7 @@ def test_two_processes_train_one_model(images: Path, tmp_path: Path) -> None:
     assert page["title"] == "run"
     assert [run["ended"] for run in page["runs"]] == [True, True]
     again = shlex.split(dict(page["head"]["commands"])["Repeat it with all seeds"])
-    code, _, err = finish(prnas(*again[1:], "--name", "again", "--devices", "1", cwd=tmp_path))
-    assert code == 0, err
+    good(*again[1:], "--name", "again", "--devices", "1", cwd=tmp_path)
     repeated = json.loads((tmp_path / "runs" / "again" / "group.json").read_text())
     assert repeated == json.loads((group / "group.json").read_text())
     records = [
@@ -144,21 +110,6 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=lambda one: " ".join(one)[:40])
-def test_mistakes(
-    arguments: list[str],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from prnas import cli
-
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as exited:
-        cli.main(["retrain", *arguments])
-    assert exited.value.code == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert said in err
-    assert "Traceback" not in err
+def test_mistakes(here: Cli, arguments: list[str], said: str, tmp_path: Path) -> None:
+    assert said in here.bad("retrain", *arguments)
     assert not (tmp_path / "runs").exists()

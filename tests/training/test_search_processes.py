@@ -1,10 +1,6 @@
 """The search by real processes: killed, interrupted, several at once."""
 
-import random
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,30 +8,17 @@ import torch
 
 from prnas.config import SearchConfig
 from prnas.reporting.records import EpochRecord, read_records
-from prnas.yaml_files import dump_yaml
+from tests.training.real_processes import (
+    finish,
+    good,
+    killed_and_resumed,
+    prnas,
+    stopped_by,
+    write_config,
+)
 from tests.training.settings import small_config
 from tests.training.textbook import first_cycle
 from tests.training.watching import assert_same_run, last_state
-
-TIMEOUT = 120
-
-
-def write_config(config: SearchConfig, folder: Path) -> Path:
-    path = folder / "small.yaml"
-    path.write_text(dump_yaml(config.to_data()), encoding="utf-8")
-    return path
-
-
-def prnas(*arguments: object, cwd: Path, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    command = [sys.executable, *(prefix or ("-m", "prnas")), *map(str, arguments)]
-    return subprocess.Popen(
-        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=TIMEOUT)
-    return process.returncode, out, err
 
 
 @pytest.fixture(scope="module")
@@ -43,43 +26,18 @@ def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was never disturbed, saved at every step as the disturbed ones are."""
     folder = tmp_path_factory.mktemp("reference")
     config = write_config(small_config(images, checkpoints={"every_minutes": 1e-6}), folder)
-    code, out, err = finish(prnas("search", config, "--name", "run", cwd=folder))
-    assert code == 0, err
-    assert "runs/run" in out
+    assert "runs/run" in good("search", config, "--name", "run", cwd=folder)
     return folder / "runs" / "run"
 
 
 def test_killed_at_random_moments_it_ends_the_same(
     images: Path, tmp_path: Path, reference: Path
 ) -> None:
-    generator = random.Random(5)
     config = write_config(small_config(images, checkpoints={"every_minutes": 1e-6}), tmp_path)
     run = tmp_path / "runs" / "run"
-    kills = 0
-    process = prnas("search", config, "--name", "run", cwd=tmp_path)
-    while kills < 5:
-        deadline = time.monotonic() + TIMEOUT
-        size = progress_of(run)
-        while process.poll() is None and progress_of(run) == size:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        time.sleep(generator.uniform(0, 0.15))  # some steps on, or in the midst of a checkpoint
-        if process.poll() is not None:
-            break
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += 1
-        process = prnas("search", "--resume", run, cwd=tmp_path)
-    code, _, err = finish(process)
-    assert code == 0, err
-    assert kills >= 3
+    arguments = ("search", config, "--name", "run")
+    killed_and_resumed(*arguments, run=run, kills=3, checkpoints=5, seed=5, cwd=tmp_path)
     assert_same_run(run, reference)
-
-
-def progress_of(run: Path) -> int:
-    folder = run / "checkpoints"
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
 KILLED_WHILE_SAVING = """
@@ -110,30 +68,19 @@ def test_killed_while_a_checkpoint_is_written_it_ends_the_same(
     code, _, _ = finish(prnas(*arguments, cwd=tmp_path, prefix=("-c", program)))
     assert code == -signal.SIGKILL
     run = tmp_path / "runs" / "run"
-    code, _, err = finish(prnas("search", "--resume", run, cwd=tmp_path))
-    assert code == 0, err
+    good("search", "--resume", run, cwd=tmp_path)
     assert_same_run(run, reference)
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"]
-)
-def test_a_signal_saves_and_says_how_to_go_on(
-    images: Path, tmp_path: Path, reference: Path, number: int, code: int
-) -> None:
+def test_signals_save_and_say_how_to_go_on(images: Path, tmp_path: Path, reference: Path) -> None:
     config = write_config(small_config(images), tmp_path)
-    process = prnas("search", config, "--name", "run", cwd=tmp_path)
     run = tmp_path / "runs" / "run"
-    deadline = time.monotonic() + TIMEOUT
-    while not progress_of(run) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(number)
-    ended, out, err = finish(process)
-    assert ended == code, err
-    assert "prnas search --resume" in out + err
-    assert "Traceback" not in out + err
-    ended, _, err = finish(prnas("search", "--resume", run, cwd=tmp_path))
-    assert ended == 0, err
+    begin = ("search", config, "--name", "run")
+    go_on = ("search", "--resume", run)
+    for number, arguments in ((signal.SIGINT, begin), (signal.SIGTERM, go_on)):
+        out = stopped_by(number, *arguments, run=run, cwd=tmp_path)
+        assert "prnas search --resume" in out
+    good(*go_on, cwd=tmp_path)
     assert_same_run(run, reference)
 
 
@@ -155,8 +102,7 @@ def test_two_processes_are_one_with_twice_the_batch(
     prefix: tuple[str, ...] = ()
     if launcher == "torchrun":
         prefix = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "prnas")  # fmt: skip  # noqa: E501
-    code, out, err = finish(prnas(*arguments, cwd=tmp_path, prefix=prefix))
-    assert code == 0, err
+    out = good(*arguments, cwd=tmp_path, prefix=prefix)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["run"]  # only one writes
     assert out.count("genotype.json: the cells") == 1  # and only one speaks
     _, tensors = last_state(tmp_path / "runs" / "run")
@@ -166,30 +112,24 @@ def test_two_processes_are_one_with_twice_the_batch(
 
 
 def test_two_processes_stop_together_and_go_on(images: Path, tmp_path: Path) -> None:
-    path = write_config(small_config(images), tmp_path)
+    cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4}
+    last = {**cycle, "morphisms": 0, "candidates": 1}
+    config = small_config(images, schedule={"cycles": [cycle, last]})
+    path = write_config(config, tmp_path)
     devices = ("--devices", "2", "--accelerator", "cpu")
-    code, _, err = finish(prnas("search", path, "--name", "whole", *devices, cwd=tmp_path))
-    assert code == 0, err
-    process = prnas("search", path, "--name", "run", *devices, cwd=tmp_path)
+    good("search", path, "--name", "whole", *devices, cwd=tmp_path)
     run = tmp_path / "runs" / "run"
-    deadline = time.monotonic() + TIMEOUT
-    while not progress_of(run) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    code, _, err = finish(process)
-    assert code == 143, err
-    code, _, err = finish(prnas("search", "--resume", run, cwd=tmp_path))
-    assert code == 0, err
+    arguments = ("search", path, "--name", "run", *devices)
+    stopped_by(signal.SIGTERM, *arguments, run=run, cwd=tmp_path)
+    good("search", "--resume", run, cwd=tmp_path)
     assert_same_run(run, tmp_path / "runs" / "whole")
 
 
 @pytest.mark.slow
 def test_compiled_it_finds_about_the_same(images: Path, tmp_path: Path) -> None:
     path = write_config(two_process_config(images), tmp_path)
-    code, _, err = finish(prnas("search", path, "--name", "plain", cwd=tmp_path))
-    assert code == 0, err
-    code, _, err = finish(prnas("search", path, "--name", "compiled", "--compile", cwd=tmp_path))
-    assert code == 0, err
+    good("search", path, "--name", "plain", cwd=tmp_path)
+    good("search", path, "--name", "compiled", "--compile", cwd=tmp_path)
     losses = [
         [
             record.weights.loss

@@ -1,6 +1,6 @@
 """An epoch of a search in a line: columns for a terminal, and a sentence for a log."""
 
-from prnas.commands import columns
+from prnas.commands import columns, run_lines
 from prnas.commands.amounts import duration, memory, percent, rate, speed
 from prnas.commands.columns import Column, headings, row
 from prnas.reporting.records import EpochRecord, Score
@@ -39,25 +39,16 @@ def fitting(width: int) -> list[Column[EpochRecord]]:
 
 def sentence(record: EpochRecord, cycles: int, epochs: int, left: float | None) -> str:
     """The whole epoch in words, for a log."""
-    parts = [
+    scores = [
         f"cycle {record.cycle + 1}/{cycles}, epoch {record.epoch + 1}/{epochs}"
         + (" (grace)" if record.grace else "")
         + f": weights {_score(record.weights)}"
     ]
     if record.architecture is not None:
-        parts.append(f"architecture {_score(record.architecture)}")
+        scores.append(f"architecture {_score(record.architecture)}")
     if record.validation is not None:
-        parts.append(f"validation {_score(record.validation)}")
-    parts += [
-        f"lr {rate(record.lr)}",
-        f"batch {record.batch}",
-        f"{speed(record.images_per_second)} images/s",
-        memory(record.memory),
-        duration(record.seconds),
-    ]
-    if left is not None:
-        parts.append(f"about {duration(left)} left")
-    return ", ".join(parts)
+        scores.append(f"validation {_score(record.validation)}")
+    return run_lines.sentence(scores, record, left)
 
 
 def _score(score: Score) -> str:

@@ -1,11 +1,8 @@
 """The end of a search: the cells it found, and where everything lies."""
 
-import shlex
-import sys
-
 from prnas.commands.amounts import duration, percent
-from prnas.commands.folder_contents import contents
-from prnas.commands.output import facts, show, show_heading, show_next
+from prnas.commands.ending import show_end
+from prnas.commands.output import show, show_heading
 from prnas.commands.zoo import cell_table
 from prnas.space.genotype import ROLES
 from prnas.training.callbacks import SearchResult
@@ -22,11 +19,4 @@ def show_found(result: SearchResult) -> None:
         ("validation", "not measured" if accuracy is None else f"{percent(accuracy)} (supernet)"),
         ("time", duration(result.seconds)),
     ]
-    if result.folder is not None:
-        pairs.append(("run folder", str(result.folder)))
-        pairs += [("", line) for line in contents(result.folder)]
-    show("", facts(pairs))
-    if result.folder is not None:
-        command = f"prnas retrain {shlex.quote(str(result.folder))}"
-        # A log is read later, by someone who wants to know this too.
-        show_next(command) if sys.stdout.isatty() else show(f"next: {command}")
+    show_end(pairs, result.folder, "prnas retrain {}")

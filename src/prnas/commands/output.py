@@ -82,12 +82,14 @@ def _print(out: Console, part: Any) -> None:
         print(line.rstrip())
 
 
-def show_next(*commands: str) -> None:
-    """What to type next; left out in a pipe, where no one reads it."""
+def show_next(*commands: str, logged: bool = False) -> None:
+    """What to type next; left out in a pipe, where no one reads it, unless it is `logged`."""
     if sys.stdout.isatty():
         out = console()
         for command in commands:
             out.print(Text.assemble(("next: ", "dim"), (command, "green")))
+    elif logged:
+        show(*(f"next: {command}" for command in commands))
 
 
 def show_json(data: Any) -> None:

@@ -1,9 +1,9 @@
 """The end of a training: the test error, and where the model lies."""
 
 import shlex
-import sys
 
 from prnas.commands.amounts import duration
+from prnas.commands.ending import show_end
 from prnas.commands.folder_contents import contents
 from prnas.commands.output import facts, show, show_next, table
 from prnas.reporting.page.report import FILE
@@ -26,13 +26,8 @@ def show_trained(result: RetrainResult) -> None:
         *_size(result),
         ("time", duration(result.seconds)),
     ]
-    if result.folder is not None:
-        pairs.append(("run folder", str(result.folder)))
-        pairs += [("", line) for line in contents(result.folder)]
-    show("", facts(pairs))
-    if result.folder is not None:
-        folder = shlex.quote(str(result.folder))
-        _next(f"prnas evaluate {folder}", f"prnas export {folder} -o model.onnx")
+    commands = ("prnas evaluate {}", "prnas export {} -o model.onnx")
+    show_end(pairs, result.folder, *commands)
 
 
 def show_seeds(found: SeedsResult) -> None:
@@ -63,7 +58,7 @@ def show_seeds(found: SeedsResult) -> None:
         ]
     show("", facts(pairs))
     if first.folder is not None:
-        _next(f"prnas evaluate {shlex.quote(str(first.folder))}")
+        show_next(f"prnas evaluate {shlex.quote(str(first.folder))}", logged=True)
 
 
 def _size(result: RetrainResult) -> list[tuple[str, str]]:
@@ -71,10 +66,3 @@ def _size(result: RetrainResult) -> list[tuple[str, str]]:
         ("parameters", f"{result.parameters:,}"),
         ("MACs", f"{result.macs / 1e6:,.1f} million an image"),
     ]
-
-
-def _next(*commands: str) -> None:
-    if sys.stdout.isatty():
-        show_next(*commands)
-    else:  # a log is read later, by someone who wants to know this too
-        show(*(f"next: {command}" for command in commands))

@@ -1,11 +1,10 @@
 """An epoch of a training in a line, and the lines at the foot of a terminal that follow it."""
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 
-from prnas.commands import columns
+from prnas.commands import columns, run_lines
 from prnas.commands.amounts import duration, memory, percent, rate, speed
 from prnas.commands.columns import Column
-from prnas.commands.live_view import line, progress_bar
 from prnas.reporting.records import Score, TrainingRecord
 from prnas.training.callbacks import TrainingStep, Validating
 
@@ -33,22 +32,13 @@ def fitting(width: int) -> list[Column[TrainingRecord]]:
 
 def sentence(record: TrainingRecord, epochs: int, left: float | None) -> str:
     """The whole epoch in words, for a log."""
-    parts = [
+    scores = [
         f"epoch {record.epoch + 1}/{epochs}: training {percent(record.training.accuracy)} "
         f"(loss {record.training.loss:.4f})"
     ]
     if record.test is not None:
-        parts.append(f"test error {error(record.test)} (loss {record.test.loss:.4f})")
-    parts += [
-        f"lr {rate(record.lr)}",
-        f"batch {record.batch}",
-        f"{speed(record.images_per_second)} images/s",
-        memory(record.memory),
-        duration(record.seconds),
-    ]
-    if left is not None:
-        parts.append(f"about {duration(left)} left")
-    return ", ".join(parts)
+        scores.append(f"test error {error(record.test)} (loss {record.test.loss:.4f})")
+    return run_lines.sentence(scores, record, left)
 
 
 def live_view(
@@ -59,20 +49,13 @@ def live_view(
     elapsed: str,
     width: int,
 ) -> RenderableType:
-    """Four lines, each cut at the terminal's edge: a view that changes its height flickers."""
     if step is None:
-        return line(f"{title}preparing; {elapsed}")
-    left = "" if step.seconds_left is None else f", about {duration(step.seconds_left)} left"
-    if testing is None:
-        bar = progress_bar(step.images, step.epoch_images, "images", width)
-    else:
-        bar = progress_bar(testing.images, testing.of_images, "tested", width)
-    return Group(
-        line(f"{title}epoch {step.epoch + 1}/{epochs}  step {step.step}", "bold"),
-        bar,
-        line(
-            f"loss {step.loss:.4f}  accuracy {percent(step.accuracy)}  lr {rate(step.lr)}  "
-            f"batch {step.batch}"
-        ),
-        line(f"{elapsed}{left}  {speed(step.images_per_second)} images/s  {memory(step.memory)}"),
+        return run_lines.line(f"{title}preparing; {elapsed}")
+    return run_lines.four_lines(
+        f"{title}epoch {step.epoch + 1}/{epochs}  step {step.step}",
+        f"loss {step.loss:.4f}  accuracy {percent(step.accuracy)}",
+        step,
+        (testing, "tested") if testing else None,
+        elapsed,
+        width,
     )

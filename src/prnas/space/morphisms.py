@@ -27,7 +27,12 @@ class Morphism:
 
     def apply(self, op: Operation) -> Operation:
         """The child of `op`. Ask `legal` first: an operation of another type is an error."""
-        return self._apply(op)
+        return _child(self._apply, op)
+
+
+@lru_cache(maxsize=65_536)  # pools ask for the same few hundred operations again and again
+def _child(apply: Callable[[Operation], Operation], op: Operation) -> Operation:
+    return apply(op)
 
 
 def _for_conv(
@@ -108,7 +113,7 @@ MORPHISMS: dict[str, Morphism] = {
 }
 
 
-@lru_cache(maxsize=65_536)  # pools ask for the same few hundred operations again and again
+@lru_cache(maxsize=65_536)
 def morphs(op: Operation, limits: Limits) -> tuple[tuple[Morphism, Operation], ...]:
     """Every legal morphism of `op`, with the child it makes."""
     return tuple(

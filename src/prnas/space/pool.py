@@ -1,9 +1,10 @@
 """The candidates of an edge and how they change: prune and replace decide, they do not act."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import exp, isfinite
+from operator import attrgetter
 from random import Random
 from typing import Annotated, Any, ClassVar
 
@@ -24,6 +25,9 @@ class Birth:
     op: OperationField
     parent: OperationField | None = None
     morphism: str | None = None
+
+
+_OP = attrgetter("op")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class EdgePool:
     @property
     def held(self) -> frozenset[Operation]:
         """Every operation that the edge has ever held."""
-        return frozenset(birth.op for birth in self.births)
+        return frozenset(map(_OP, self.births))
 
     @property
     def parents(self) -> dict[Operation, Operation | None]:
@@ -129,15 +133,18 @@ class EdgePool:
         generator: Random,
     ) -> EdgeChange:
         probabilities = softmax(weights, len(parents))
-        held, present = set(self.held), set(parents)
+        children = _children(parents, probabilities, limits)
+        held, present = self.held, set(parents)
+        unknown = [one for one in children if one[2] not in held]
         added: list[Added] = []
         for _ in range(number):
-            draws, returned = _draws(parents, probabilities, limits, held), False
-            if not draws:
-                draws, returned = _draws(parents, probabilities, limits, present), True
-            if not draws:
+            open_ones, returned = unknown, False
+            if not open_ones:
+                open_ones = [one for one in children if one[2] not in present]
+                returned = True
+            if not open_ones:
                 break
-            place, morphism, child, probability = draws[_index(draws, generator)]
+            (place, morphism, child, _), probability = _drawn(open_ones, generator)
             added.append(
                 Added(
                     op=child,
@@ -148,7 +155,7 @@ class EdgePool:
                     returned=returned,
                 )
             )
-            held.add(child)
+            unknown = [one for one in unknown if one[2] != child]
             present.add(child)
         return EdgeChange(added=tuple(added))
 
@@ -201,30 +208,29 @@ def ranking(weights: Sequence[float], generator: Random) -> list[int]:
     return sorted(places, key=lambda place: -weights[place])
 
 
-Draw = tuple[int, Morphism, Operation, float]
+Child = tuple[int, Morphism, Operation, float]
 
 
-def _draws(
-    candidates: Sequence[Operation],
-    probabilities: Sequence[float],
-    limits: Limits,
-    refused: Mapping[Operation, Any] | set[Operation],
-) -> list[Draw]:
-    """Every acceptable (parent's place, morphism, child), with its exact probability."""
-    found: list[Draw] = []
-    total = 0.0
-    for place, (op, probability) in enumerate(zip(candidates, probabilities, strict=True)):
+def _children(
+    parents: Sequence[Operation], probabilities: Sequence[float], limits: Limits
+) -> list[Child]:
+    """Every (parent's place, morphism, child), with its share: its probability if all are open."""
+    found: list[Child] = []
+    for place, (op, probability) in enumerate(zip(parents, probabilities, strict=True)):
         legal = morphs(op, limits)
-        for morphism, child in legal:
-            if child not in refused:
-                # A softmax may underflow to zero; the parent's legal children must not.
-                share = max(probability / len(legal), 1e-300)
-                found.append((place, morphism, child, share))
-                total += share
-    return [(place, morphism, child, share / total) for place, morphism, child, share in found]
+        if legal:
+            # A softmax may underflow to zero; the parent's legal children must not.
+            share = max(probability / len(legal), 1e-300)
+            found += [(place, morphism, child, share) for morphism, child in legal]
+    return found
 
 
-def _index(draws: Sequence[Draw], generator: Random) -> int:
+def _drawn(children: Sequence[Child], generator: Random) -> tuple[Child, float]:
+    """One of these children, by their shares, with the exact probability of that."""
+    shares = [one[3] for one in children]
+    *_, total = accumulate(shares)
+    probabilities = [share / total for share in shares]
     point = generator.random()
-    sums = accumulate(draw[3] for draw in draws)
-    return next((place for place, bound in enumerate(sums) if point < bound), len(draws) - 1)
+    bounds = enumerate(accumulate(probabilities))
+    place = next((place for place, bound in bounds if point < bound), len(children) - 1)
+    return children[place], probabilities[place]

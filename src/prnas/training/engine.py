@@ -32,15 +32,7 @@ class Engine(Loop[SearchConfig, SearchState, Steps]):
         self.state = SearchState(
             config, len(data.class_names), data.shape[0], processes.device, processes.dtype
         )
-        self.steps = Steps(
-            config,
-            processes,
-            self.state,
-            self.streams,
-            self.augmentation,
-            self.batch,
-            lambda: self.tell_batch("out-of-memory"),
-        )
+        self.steps = Steps(self)
         self.validation_batch = config.validation.batch
         self.genotype: Genotype | None = None
 

@@ -1,7 +1,6 @@
 """From a genotype to a trained model, once or with several seeds, and on from where it stopped."""
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from prnas import recipes
@@ -14,8 +13,8 @@ from prnas.training.memory import MemoryProbe
 from prnas.training.own_watchers import for_training
 from prnas.training.processes import Processes
 from prnas.training.retrain_loop import Retraining
-from prnas.training.run import RECORDS, RunFolder, read_config
-from prnas.training.session import Stopped, check_overrides, run_session, with_threads
+from prnas.training.run import RECORDS, RunFolder
+from prnas.training.session import Kind, NewFolder, Stopped, resume_run, start_run
 
 __all__ = ["Stopped", "resume", "retrain", "start"]
 
@@ -60,15 +59,8 @@ def start(
 
     `processes`: those of an earlier run in the same program, which cannot be launched twice.
     """
-    processes = processes or Processes(config.compute)
-    config = with_threads(config, processes)
-
-    def open_folder() -> RunFolder | None:
-        if runs is None:
-            return None
-        return RunFolder.create(runs, name, recipe, config, command or sys.argv, processes.told)
-
-    return _run(config, processes, callbacks, open_folder, probe)
+    new = NewFolder(runs, name, recipe, command)
+    return start_run(TRAINING, config, new, callbacks, probe, processes)
 
 
 def resume(
@@ -84,60 +76,7 @@ def resume(
 
     `overrides` may change how it is computed (`compute`, `checkpoints`), not what is trained.
     """
-    check_overrides(overrides)
-    # Another limit is given because the old decisions were wrong.
-    new_limit = any(one.startswith("compute.memory_limit") for one in overrides)
-    config = read_config(folder, RetrainConfig, overrides)
-    processes = processes or Processes(config.compute)
-    config = with_threads(config, processes)
-    return _run(
-        config,
-        processes,
-        callbacks,
-        lambda: RunFolder.open(
-            folder, config, command or sys.argv, processes.told, forget_batches=new_limit
-        ),
-        probe,
-        replay=not new_limit,
-    )
-
-
-def _run(
-    config: RetrainConfig,
-    processes: Processes,
-    callbacks: Sequence[TrainingCallback],
-    open_folder: Callable[[], RunFolder | None],
-    probe: MemoryProbe | None,
-    replay: bool = True,
-) -> RetrainResult:
-    kept = _Kept()
-
-    def result_of(loop: Retraining, folder: RunFolder | None) -> RetrainResult:
-        assert loop.trained is not None
-        return RetrainResult(
-            model=loop.model(),
-            folder=folder.path if folder else None,
-            seed=config.seed,
-            test_error=loop.trained.test_error,
-            averaged_epochs=loop.trained.averaged_epochs,
-            epochs=_records_of(folder) if folder else tuple(kept.epochs),
-            parameters=loop.trained.parameters,
-            macs=loop.trained.macs,
-            seconds=loop.state.elapsed,
-        )
-
-    return run_session(
-        config,
-        processes,
-        callbacks,
-        open_folder,
-        Retraining,
-        _start_of,
-        result_of,
-        probe=probe,
-        kept=[kept],
-        replay=replay,
-    )
+    return resume_run(TRAINING, folder, overrides, callbacks, command, probe, processes)
 
 
 def _start_of(loop: Retraining, folder: Path | None, resumed: bool) -> TrainingStart:
@@ -169,3 +108,21 @@ def _records_of(folder: RunFolder) -> tuple[TrainingRecord, ...]:
     """Of the whole run, not only since it was resumed."""
     records = read_records(folder.path / RECORDS)
     return tuple(one for one in records if isinstance(one, TrainingRecord))
+
+
+def _result_of(loop: Retraining, folder: RunFolder | None, kept: _Kept) -> RetrainResult:
+    assert loop.trained is not None
+    return RetrainResult(
+        model=loop.model(),
+        folder=folder.path if folder else None,
+        seed=loop.config.seed,
+        test_error=loop.trained.test_error,
+        averaged_epochs=loop.trained.averaged_epochs,
+        epochs=_records_of(folder) if folder else tuple(kept.epochs),
+        parameters=loop.trained.parameters,
+        macs=loop.trained.macs,
+        seconds=loop.state.elapsed,
+    )
+
+
+TRAINING = Kind(RetrainConfig, Retraining, _start_of, _Kept, _result_of)

@@ -41,15 +41,7 @@ class Retraining(Loop[RetrainConfig, RetrainState, RetrainSteps]):
         self.state = RetrainState(
             config, data.num_classes, data.shape[0], processes.device, processes.dtype
         )
-        self.steps = RetrainSteps(
-            config,
-            processes,
-            self.state,
-            self.streams,
-            self.augmentation,
-            self.batch,
-            lambda: self.tell_batch("out-of-memory"),
-        )
+        self.steps = RetrainSteps(self)
         self.validation_batch = config.testing.batch
         self.trained: TrainedRecord | None = None
         self._tested: tuple[Sums, Tensor] | None = None  # after the latest step

@@ -1,38 +1,25 @@
 """One step of a final network's training."""
 
-from collections.abc import Callable, Mapping
+from typing import Any
 
 from torch.nn import functional as F
 
 from prnas.retrain_config import RetrainConfig
-from prnas.training.augment import Augmentation
-from prnas.training.memory import BatchSize
-from prnas.training.processes import Processes
+from prnas.training.loop import Loop
+from prnas.training.loop_steps import LoopSteps
 from prnas.training.retrain_state import RetrainState
-from prnas.training.step_taker import StepTaker
-from prnas.training.streams import Stream
 
 
-class RetrainSteps(StepTaker[RetrainState]):
+class RetrainSteps(LoopSteps[RetrainConfig, RetrainState]):
     """Takes the steps of a training."""
 
     weights_part = "training"
     dropout = "drop path"
 
-    def __init__(
-        self,
-        config: RetrainConfig,
-        processes: Processes,
-        state: RetrainState,
-        streams: Mapping[str, Stream],
-        augmentation: Augmentation,
-        batch: BatchSize,
-        lowered: Callable[[], None],
-    ) -> None:
-        super().__init__(processes, state, streams, augmentation, batch, lowered)
-        self.config = config
-        if config.compute.compile:
-            for cell in state.network.cells:  # the whole network takes minutes to compile
+    def __init__(self, loop: Loop[RetrainConfig, RetrainState, Any]) -> None:
+        super().__init__(loop)
+        if self.config.compute.compile:
+            for cell in self.state.network.cells:  # the whole network takes minutes to compile
                 cell.compile(dynamic=True)
 
     def forward_backward(self, part: str) -> tuple[float, float]:

@@ -1,7 +1,6 @@
 """A search from start to genotype, and on from where it stopped."""
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from prnas import recipes
@@ -12,9 +11,8 @@ from prnas.training.callbacks import Callback, SearchResult, Start
 from prnas.training.engine import Engine
 from prnas.training.memory import MemoryProbe
 from prnas.training.own_watchers import for_search
-from prnas.training.processes import Processes
-from prnas.training.run import RECORDS, RunFolder, read_config
-from prnas.training.session import Stopped, check_overrides, run_session, with_threads
+from prnas.training.run import RECORDS, RunFolder
+from prnas.training.session import Kind, NewFolder, Stopped, resume_run, start_run
 
 __all__ = ["Stopped", "resume", "search", "start"]
 
@@ -53,15 +51,8 @@ def start(
     probe: MemoryProbe | None = None,
 ) -> SearchResult:
     """A new search. What cannot work is found before anything is written."""
-    processes = Processes(config.compute)
-    config = with_threads(config, processes)
-
-    def open_folder() -> RunFolder | None:
-        if runs is None:
-            return None
-        return RunFolder.create(runs, name, recipe, config, command or sys.argv, processes.told)
-
-    return _run(config, processes, callbacks, open_folder, probe)
+    new = NewFolder(runs, name, recipe, command)
+    return start_run(SEARCH, config, new, callbacks, probe)
 
 
 def resume(
@@ -76,55 +67,7 @@ def resume(
 
     `overrides` may change how it is computed (`compute`, `checkpoints`), not what is searched.
     """
-    check_overrides(overrides)
-    # Another limit is given because the old decisions were wrong.
-    new_limit = any(one.startswith("compute.memory_limit") for one in overrides)
-    config = read_config(folder, SearchConfig, overrides)
-    processes = Processes(config.compute)
-    config = with_threads(config, processes)
-    return _run(
-        config,
-        processes,
-        callbacks,
-        lambda: RunFolder.open(
-            folder, config, command or sys.argv, processes.told, forget_batches=new_limit
-        ),
-        probe,
-        replay=not new_limit,
-    )
-
-
-def _run(
-    config: SearchConfig,
-    processes: Processes,
-    callbacks: Sequence[Callback],
-    open_folder: Callable[[], RunFolder | None],
-    probe: MemoryProbe | None,
-    replay: bool = True,
-) -> SearchResult:
-    kept = _Kept()
-
-    def result_of(engine: Engine, folder: RunFolder | None) -> SearchResult:
-        assert engine.genotype is not None
-        return SearchResult(
-            engine.genotype,
-            folder.path if folder else None,
-            *(_records_of(folder) if folder else (tuple(kept.epochs), tuple(kept.cycles))),
-            engine.state.elapsed,
-        )
-
-    return run_session(
-        config,
-        processes,
-        callbacks,
-        open_folder,
-        Engine,
-        _start_of,
-        result_of,
-        probe=probe,
-        kept=[kept],
-        replay=replay,
-    )
+    return resume_run(SEARCH, folder, overrides, callbacks, command, probe)
 
 
 def _start_of(engine: Engine, folder: Path | None, resumed: bool) -> Start:
@@ -163,3 +106,16 @@ def _records_of(folder: RunFolder) -> tuple[tuple[EpochRecord, ...], tuple[Cycle
         tuple(one for one in records if isinstance(one, EpochRecord)),
         tuple(one for one in records if isinstance(one, CycleRecord)),
     )
+
+
+def _result_of(engine: Engine, folder: RunFolder | None, kept: _Kept) -> SearchResult:
+    assert engine.genotype is not None
+    return SearchResult(
+        engine.genotype,
+        folder.path if folder else None,
+        *(_records_of(folder) if folder else (tuple(kept.epochs), tuple(kept.cycles))),
+        engine.state.elapsed,
+    )
+
+
+SEARCH = Kind(SearchConfig, Engine, _start_of, _Kept, _result_of)

@@ -1,9 +1,11 @@
 """A session of any run: set up, run, stop on a signal, clean up."""
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -15,12 +17,13 @@ from prnas.training.data import load
 from prnas.training.loop import Interrupted, Loop, Setup
 from prnas.training.memory import MemoryProbe, free_memory, probe_for
 from prnas.training.processes import Processes
-from prnas.training.run import RunFolder
+from prnas.training.run import RunFolder, read_config
 from prnas.training.run_rules import fixed
 from prnas.training.signals import stop_signals
 
 C = TypeVar("C", bound=RunConfig)
 L = TypeVar("L", bound=Loop[Any, Any, Any])
+W = TypeVar("W")
 R = TypeVar("R")
 
 
@@ -49,26 +52,93 @@ def with_threads(config: C, processes: Processes) -> C:
     return config.model_copy(update={"compute": compute})
 
 
-def run_session(
+@dataclass(frozen=True)
+class Kind(Generic[C, L, W, R]):
+    """What one kind of run has of its own.
+
+    `start_of` makes what `on_start` is told. `keep` makes a watcher in every process, which keeps
+    what `result_of` needs of a run that writes nothing.
+    """
+
+    config: type[C]
+    make: Callable[[Setup[C]], L]
+    start_of: Callable[[L, Path | None, bool], Any]
+    keep: Callable[[], W]
+    result_of: Callable[[L, RunFolder | None, W], R]
+
+
+@dataclass(frozen=True)
+class NewFolder:
+    """Where a new run is written, if anywhere, and by which command."""
+
+    runs: Path | None
+    name: str | None
+    recipe: str
+    command: Sequence[str] | None
+
+
+def start_run(
+    kind: Kind[C, Any, Any, R],
+    config: C,
+    new: NewFolder,
+    callbacks: Sequence[Any],
+    probe: MemoryProbe | None,
+    processes: Processes | None = None,
+) -> R:
+    """A new run. What cannot work is found before anything is written."""
+    processes = processes or Processes(config.compute)
+    config = with_threads(config, processes)
+
+    def open_folder() -> RunFolder | None:
+        if new.runs is None:
+            return None
+        command = new.command or sys.argv
+        return RunFolder.create(new.runs, new.name, new.recipe, config, command, processes.told)
+
+    return _run(kind, config, processes, callbacks, open_folder, probe)
+
+
+def resume_run(
+    kind: Kind[C, Any, Any, R],
+    folder: Path,
+    overrides: Sequence[str],
+    callbacks: Sequence[Any],
+    command: Sequence[str] | None,
+    probe: MemoryProbe | None,
+    processes: Processes | None = None,
+) -> R:
+    """Go on with a run in its own folder."""
+    check_overrides(overrides)
+    # Another limit is given because the old decisions were wrong.
+    new_limit = any(one.startswith("compute.memory_limit") for one in overrides)
+    config = read_config(folder, kind.config, overrides)
+    processes = processes or Processes(config.compute)
+    config = with_threads(config, processes)
+
+    def open_folder() -> RunFolder:
+        return RunFolder.open(
+            folder, config, command or sys.argv, processes.told, forget_batches=new_limit
+        )
+
+    return _run(kind, config, processes, callbacks, open_folder, probe, replay=not new_limit)
+
+
+def _run(
+    kind: Kind[C, L, W, R],
     config: C,
     processes: Processes,
     callbacks: Sequence[Any],
     open_folder: Callable[[], RunFolder | None],
-    make: Callable[[Setup[C]], L],
-    start_of: Callable[[L, Path | None, bool], Any],
-    result_of: Callable[[L, RunFolder | None], R],
-    *,
-    probe: MemoryProbe | None = None,
-    kept: Sequence[Any] = (),
+    probe: MemoryProbe | None,
     replay: bool = True,
 ) -> R:
     """Run a loop from wherever its folder stands, and return its result.
 
-    `callbacks` watch in the first process only, `kept` in all of them. `start_of` makes what
-    `on_start` is told; `result_of` what is returned.
+    `callbacks` watch in the first process only.
     """
     first = processes.rank == 0
     callbacks = list(callbacks) if first else []
+    kept = kind.keep()
     folder: RunFolder | None = None
     data = None
 
@@ -91,15 +161,15 @@ def run_session(
                 processes,
                 probe,
                 folder,
-                [*callbacks, *kept],
+                [*callbacks, kept],
                 signals.wanted,
                 signals.take_save,
                 replay,
             )
-            loop = make(setup)
+            loop = kind.make(setup)
             if checkpoint is not None:
                 loop.load(checkpoint)
-            start = start_of(loop, folder.path if folder else None, checkpoint is not None)
+            start = kind.start_of(loop, folder.path if folder else None, checkpoint is not None)
             for one in callbacks:
                 one.on_start(start)
             try:
@@ -108,7 +178,7 @@ def run_session(
                 loop.save()
                 processes.barrier()
                 raise Stopped(folder.path if folder else None, asked.number) from None
-        result = result_of(loop, folder)
+        result = kind.result_of(loop, folder, kept)
         for one in callbacks:
             one.on_end(result)
         return result

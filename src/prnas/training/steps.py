@@ -1,36 +1,23 @@
 """One step of a search: of the architecture weights, or of the network's."""
 
-from collections.abc import Callable, Mapping
+from typing import Any
 
 from torch.nn import functional as F
 
 from prnas.config import SearchConfig
-from prnas.training.augment import Augmentation
-from prnas.training.memory import BatchSize
-from prnas.training.processes import Processes
+from prnas.training.loop import Loop
+from prnas.training.loop_steps import LoopSteps
 from prnas.training.state import SearchState
-from prnas.training.step_taker import StepTaker
-from prnas.training.streams import Stream
 
 
-class Steps(StepTaker[SearchState]):
+class Steps(LoopSteps[SearchConfig, SearchState]):
     """Takes the steps of a search."""
 
     weights_part = "weights"
     dropout = "dropout"
 
-    def __init__(
-        self,
-        config: SearchConfig,
-        processes: Processes,
-        state: SearchState,
-        streams: Mapping[str, Stream],
-        augmentation: Augmentation,
-        batch: BatchSize,
-        lowered: Callable[[], None],
-    ) -> None:
-        super().__init__(processes, state, streams, augmentation, batch, lowered)
-        self.config = config
+    def __init__(self, loop: Loop[SearchConfig, SearchState, Any]) -> None:
+        super().__init__(loop)
         self.prepare()
 
     def prepare(self) -> None:

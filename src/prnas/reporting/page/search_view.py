@@ -5,7 +5,7 @@ from typing import Any
 from prnas.reporting.page.cycles import Cycles
 from prnas.reporting.page.pictures import cell_picture
 from prnas.reporting.page.plain import list_at, pick, rounded, text_at, whole_at
-from prnas.reporting.page.view import Columns, Facts, RunInfo, View, original_command
+from prnas.reporting.page.view import Facts, RunInfo, View, seed_facts
 from prnas.reporting.records import (
     BatchRecord,
     CycleRecord,
@@ -31,12 +31,9 @@ COLUMNS = (
 
 class SearchView(View):
     def __init__(self, info: RunInfo) -> None:
-        super().__init__(info)
-        self._epochs = Columns(COLUMNS)
+        super().__init__(info, COLUMNS)
         self._batches: list[tuple[float, int]] = []
         self._pending: list[BatchRecord] = []
-        self._seconds = 0.0
-        self._memory = 0.0
         self._validation: float | None = None
         self._images = 0
         self._cycles = Cycles(
@@ -69,11 +66,6 @@ class SearchView(View):
         row: dict[str, float | None] = {
             "cycle": record.cycle,
             "grace": int(record.grace),
-            "lr": record.lr,
-            "batch": record.batch,
-            "seconds": record.seconds,
-            "speed": record.images_per_second,
-            "memory": record.memory,
         }
         for name, score in scores.items():
             row[f"{name}_accuracy"] = score.accuracy if score else None
@@ -83,25 +75,21 @@ class SearchView(View):
             place = self._epochs.length + min(one.step / max(record.steps, 1), 1.0)
             self._batches.append((round(place, 3), one.batch))
         self._pending.clear()
-        self._epochs.add(row)
-        self._seconds += record.seconds
-        self._memory = max(self._memory, record.memory)
+        self._add_row(record, row)
         self._images = record.weights.images
         if record.validation is not None:
             self._validation = record.validation.accuracy
 
     def data(self) -> dict[str, Any]:
         config, info = self.info.config, self.info
-        commands: Facts = [("Repeat the search", f"prnas search {info.file('config.yaml')}")]
-        if self.genotype is not None:
-            commands.append(("Train the network it found", f"prnas retrain {info.quoted}"))
-            commands.append(("Draw the cells", f"prnas draw {info.file('genotype.json')}"))
-        else:
-            commands.append(("Watch it live", f"prnas watch {info.quoted}"))
-            commands.append(("Go on if it stopped", f"prnas search --resume {info.quoted}"))
-        original = original_command(info)
-        if original:
-            commands.append(("Started by", original))
+        commands = self._commands(
+            ("Repeat the search", f"prnas search {info.file('config.yaml')}"),
+            "prnas search",
+            [
+                ("Train the network it found", f"prnas retrain {info.quoted}"),
+                ("Draw the cells", f"prnas draw {info.file('genotype.json')}"),
+            ],
+        )
         return {
             **self.common("search", self._facts(), commands),
             "schedule": self._schedule(),
@@ -183,10 +171,7 @@ class SearchView(View):
         alpha = text_at(config, "architecture.lr")
         if rate and least and alpha:
             facts.append(("Learning rates", f"weights {rate} to {least}, architecture {alpha}"))
-        seed = whole_at(config, "seed")
-        if seed is not None:
-            facts.append(("Seed", str(seed)))
-        return facts
+        return facts + seed_facts(self.info)
 
 
 def _limits(config: Any) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from prnas.reporting.page.pictures import cell_picture
 from prnas.reporting.page.plain import pick, rounded, text_at, whole_at
-from prnas.reporting.page.view import Columns, Facts, RunInfo, View, original_command
+from prnas.reporting.page.view import Facts, RunInfo, View, seed_facts
 from prnas.reporting.records import Record, TrainedRecord, TrainingRecord
 from prnas.space.genotype import ROLES, Genotype
 from prnas.space.problems import FormatError
@@ -20,10 +20,7 @@ LONGEST_NAME = 200  # of a class: a matrix cannot show more
 
 class TrainingView(View):
     def __init__(self, info: RunInfo) -> None:
-        super().__init__(info)
-        self._epochs = Columns(COLUMNS)
-        self._seconds = 0.0
-        self._memory = 0.0
+        super().__init__(info, COLUMNS)
         self._test: float | None = None
         self.trained: TrainedRecord | None = None
         self.genotype = _genotype(pick(info.config, "genotype"))
@@ -43,38 +40,30 @@ class TrainingView(View):
 
     def _add_epoch(self, record: TrainingRecord) -> None:
         test = record.test
-        self._epochs.add(
+        self._add_row(
+            record,
             {
-                "lr": record.lr,
                 "drop_path": record.drop_path,
-                "batch": record.batch,
-                "seconds": record.seconds,
-                "speed": record.images_per_second,
-                "memory": record.memory,
                 "training_accuracy": record.training.accuracy,
                 "training_loss": record.training.loss,
                 "test_accuracy": test.accuracy if test else None,
                 "test_loss": test.loss if test else None,
-            }
+            },
         )
-        self._seconds += record.seconds
-        self._memory = max(self._memory, record.memory)
         self._test = test.accuracy if test else self._test
 
     def data(self) -> dict[str, Any]:
         info, trained = self.info, self.trained
         # Its genotype is in its config: the run is its own first argument.
         repeat = f"prnas retrain {info.quoted} {info.file('config.yaml')}"
-        commands: Facts = [("Repeat the training", repeat)]
-        if trained is None:
-            commands.append(("Watch it live", f"prnas watch {info.quoted}"))
-            commands.append(("Go on if it stopped", f"prnas retrain --resume {info.quoted}"))
-        else:
-            commands.append(("Evaluate the model", f"prnas evaluate {info.quoted}"))
-            commands.append(("Export the model", f"prnas export {info.quoted} -o model.onnx"))
-        original = original_command(info)
-        if original:
-            commands.append(("Started by", original))
+        commands = self._commands(
+            ("Repeat the training", repeat),
+            "prnas retrain",
+            [
+                ("Evaluate the model", f"prnas evaluate {info.quoted}"),
+                ("Export the model", f"prnas export {info.quoted} -o model.onnx"),
+            ],
+        )
         error = 1 - self._test if self._test is not None else None
         return {
             **self.common("training", self._facts(), commands),
@@ -118,10 +107,7 @@ class TrainingView(View):
         cells, channels = whole_at(config, "network.cells"), whole_at(config, "network.channels")
         if cells and channels:
             facts.append(("Network", f"{cells} cells, {channels} channels at first"))
-        seed = whole_at(config, "seed")
-        if seed is not None:
-            facts.append(("Seed", str(seed)))
-        return facts
+        return facts + seed_facts(self.info)
 
 
 def confusion(trained: TrainedRecord) -> dict[str, Any] | None:

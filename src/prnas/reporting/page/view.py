@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prnas.reporting.page.plain import list_at, pick, rounded_all, text_at, whole_at
-from prnas.reporting.records import Record
+from prnas.reporting.records import EpochRecord, Record, TrainingRecord
 from prnas.space.genotype import Genotype
 from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
@@ -39,9 +39,12 @@ class RunInfo:
 class View(ABC):
     """Takes a run's records one by one; says at any time what the page should show."""
 
-    def __init__(self, info: RunInfo) -> None:
+    def __init__(self, info: RunInfo, columns: Sequence[str]) -> None:
         self.info = info
         self.genotype: Genotype | None = None  # as far as it is known
+        self._epochs = Columns(columns)
+        self._seconds = 0.0
+        self._memory = 0.0
 
     @abstractmethod
     def add(self, record: Record) -> None: ...
@@ -52,6 +55,31 @@ class View(ABC):
 
     @abstractmethod
     def data(self) -> dict[str, Any]: ...
+
+    def _add_row(
+        self, record: EpochRecord | TrainingRecord, more: Mapping[str, float | None]
+    ) -> None:
+        """An epoch, with the columns that only its kind of run has."""
+        row: dict[str, float | None] = {
+            "lr": record.lr,
+            "batch": record.batch,
+            "seconds": record.seconds,
+            "speed": record.images_per_second,
+            "memory": record.memory,
+        }
+        self._epochs.add({**row, **more})
+        self._seconds += record.seconds
+        self._memory = max(self._memory, record.memory)
+
+    def _commands(self, repeat: tuple[str, str], resume: str, then: Facts) -> Facts:
+        """To repeat the run; to watch it and go on or, once it has ended, what one does `then`."""
+        quoted, original = self.info.quoted, original_command(self.info)
+        while_it_goes = [
+            ("Watch it live", f"prnas watch {quoted}"),
+            ("Go on if it stopped", f"{resume} --resume {quoted}"),
+        ]
+        started = [("Started by", original)] if original else []
+        return [repeat, *(then if self.ended else while_it_goes), *started]
 
     def common(self, kind: str, facts: Facts, commands: Facts) -> dict[str, Any]:
         """What all kinds of runs have: name, state, facts, commands."""
@@ -120,6 +148,11 @@ def device(session: Any) -> str:
     processor, threads = text_at(session, "processor"), whole_at(session, "threads")
     count = f", {threads} thread{'s' if threads > 1 else ''}" if threads else ""
     return f"CPU{f' ({processor})' if processor else ''}{count}"
+
+
+def seed_facts(info: RunInfo) -> Facts:
+    seed = whole_at(info.config, "seed")
+    return [] if seed is None else [("Seed", str(seed))]
 
 
 def original_command(info: RunInfo) -> str | None:

@@ -1,0 +1,84 @@
+"""The command line: how commands and options are spelt. What they do is in `prnas.commands`.
+
+Nothing heavy is imported here, so that `prnas --help` answers at once.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from cyclopts import App
+
+import prnas
+from prnas.cli.models import evaluate, export, predict
+from prnas.cli.pages import report, watch
+from prnas.cli.runs import retrain, search
+from prnas.cli.spaces import config, data, draw, recipes, space, zoo
+
+USER_ERROR = 2
+INTERRUPTED = 130
+
+app = App(
+    name="prnas",
+    help="Prune-and-Replace Neural Architecture Search: find the cell of a convolutional network "
+    "that classifies your images best.",
+    version=lambda: prnas.__version__,
+    help_format="plaintext",
+    result_action="return_value",
+)
+COMMANDS = (
+    *(space, zoo, draw, recipes, data, config),
+    *(search, retrain),
+    *(evaluate, predict, export),
+    *(report, watch),
+)
+for command in COMMANDS:
+    app.command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console command. A user's mistake ends in one message and exit code 2."""
+    from prnas.errors import UserError
+    from prnas.space.problems import FormatError
+    from prnas.training.shown import bars
+
+    _mend_streams()
+    bars.set(True)
+    try:
+        app(arguments)
+        sys.stdout.flush()
+    except (UserError, FormatError) as error:
+        _complain(str(error))
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader (head, say) has left; nothing is wrong, and there is nowhere to say so.
+        _discard_output()
+    except OSError as error:
+        _discard_output()
+        _complain(f"cannot write the output: {error.strerror}")
+
+
+def _mend_streams() -> None:
+    """Closed streams become silent ones; characters that a terminal lacks become question marks."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - for the whole process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _complain(message: str) -> NoReturn:
+    from prnas.commands.output import visible
+
+    print(f"prnas: {visible(message)}", file=sys.stderr)
+    sys.exit(USER_ERROR)
+
+
+def _discard_output() -> None:
+    """What is still buffered has nowhere to go; without this, Python would try at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
