@@ -74,11 +74,6 @@ class Loop(ABC, Generic[C, S, T]):
         self.should_stop, self.should_save = setup.should_stop, setup.should_save
         config, data, processes = self.config, self.data, self.processes
         self.epoch_images = len(next(iter(places.values())))
-        if config.batch_rule.min * processes.size > self.epoch_images:
-            raise UserError(
-                f"batch.min ({config.batch_rule.min}, in {processes.size} process(es)) exceeds the "
-                f"{self.epoch_images} images that train the network's weights; set it lower"
-            )
         used = torch.cat(list(places.values())).sort().values
         self.normalization = normalization(data.train, used)
         self.data_digest = digest_of(parts, data.class_names, self.normalization)

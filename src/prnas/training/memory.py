@@ -197,7 +197,7 @@ class BatchSize:
             return False  # fixed
         before = self.batch
         if place in self.replay:
-            self.batch = self.replay[place][-1]
+            self.batch = self._sensible(self.replay[place][-1])
         else:
             used = self.most(self.probe.peak() / self.probe.total)
             self.batch = next_batch(before, used, 1.0, self.rule, self.ceiling)
@@ -225,4 +225,11 @@ class BatchSize:
         return {"batch": self.batch, "ceiling": self.ceiling}
 
     def load_state(self, state: dict[str, int]) -> None:
-        self.batch, self.ceiling = state["batch"], state["ceiling"]
+        """As it was saved, or as much of it as makes sense: there may be more processes now."""
+        self.batch = self._sensible(state["batch"])
+        self.ceiling = min(state["ceiling"], self.largest)
+
+    def _sensible(self, batch: int) -> int:
+        if batch <= self.largest:
+            return batch
+        return allowed(self.rule, self.largest)[-1]

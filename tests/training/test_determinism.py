@@ -1,0 +1,57 @@
+"""The same seed, the same result: again, after other work, and with another number of threads."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from prnas.training import retrain
+from prnas.training.search import start
+from tests.training.settings import small_config, small_training
+from tests.training.watching import assert_same_run, folder_of
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    """A run may set the number of PyTorch's threads; afterwards it is as before."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_other_work_with_the_global_generators_changes_nothing(
+    images: Path, tmp_path: Path, reference: Path
+) -> None:
+    for seed in (3, 4):
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        torch.rand(seed)
+        found = start(small_config(images), runs=tmp_path)
+        assert_same_run(folder_of(found), reference)
+
+
+def test_a_training_is_the_same_after_other_work(images: Path, tmp_path: Path) -> None:
+    runs: list[Path] = []
+    for seed in (3, 4):
+        torch.manual_seed(seed)
+        runs.append(folder_of(retrain.start(small_training(images), runs=tmp_path)))
+    assert_same_run(*runs)
+
+
+def test_a_run_leaves_the_global_generators_alone(images: Path) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    start(small_config(images), runs=None)
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.usefixtures("threads")
+def test_two_threads(images: Path, tmp_path: Path, reference: Path) -> None:
+    two = small_config(images, compute={"accelerator": "cpu", "threads": 2})
+    found = [folder_of(start(two, runs=tmp_path)) for _ in range(2)]
+    assert_same_run(*found)
