@@ -71,13 +71,17 @@ def squeeze(arguments: Sequence[str], run: Path, megabytes: float) -> Squeezed:
     )
 
 
-def write_hungry(folder: Path, task: str = "search", cycles: int = 1) -> Path:
-    """A run whose batch grows until memory ends; the machine's own bound is far away."""
+def write_hungry(folder: Path, task: str = "search", cycles: int = 1, step: int = 4) -> Path:
+    """A run whose batch grows until memory ends; the machine's own bound is far away.
+
+    Batches are multiples of `step`. With 64, one of 64 takes some 160 MB, and one of 128 more than
+    260.
+    """
     images = write_images(folder / "large.npz", number=512, size=32)
-    batch = {"min": 4, "multiple": 4, "max": 256, "every": 1}
+    batch = {"min": step, "multiple": step, "max": 128, "every": 1}
     if task == "search":
         cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4}
-        last = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
+        last = {"epochs": 2, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
         config: Any = small_config(
             images, batch=batch, schedule={"cycles": [cycle] * (cycles - 1) + [last]}
         )

@@ -18,7 +18,13 @@ from prnas.training.augment import Augmentation, plain
 from prnas.training.callbacks import Validating
 from prnas.training.checkpoint import Checkpoint
 from prnas.training.data import DataSet, Images, normalization
-from prnas.training.memory import BatchSize, MemoryProbe, is_out_of_memory
+from prnas.training.memory import (
+    BatchSize,
+    MemoryProbe,
+    check_room,
+    is_out_of_memory,
+    recover_memory,
+)
 from prnas.training.preparation import digest_of, digests
 from prnas.training.processes import Processes
 from prnas.training.randomness import seed_for
@@ -28,6 +34,7 @@ from prnas.training.step_taker import StepTaker
 from prnas.training.streams import Stream
 
 LAST = 5  # epochs that "last-five" validates
+_COPIES = 3  # of its tensors, while a checkpoint is written
 C = TypeVar("C", bound=RunConfig)
 S = TypeVar("S", bound=RunState)
 T = TypeVar("T", bound=StepTaker[Any])
@@ -166,7 +173,10 @@ class Loop(ABC, Generic[C, S, T]):
                 "records": self.folder.records_state(),
                 **self.own_state(),
             }
-            self.folder.save(self.state.checkpoint(more))
+            checkpoint = self.state.checkpoint(more)
+            # The library that writes tensors ends the whole process when it gets no memory.
+            check_room(_COPIES * sum(one.nbytes for one in checkpoint.tensors.values()))
+            self.folder.save(checkpoint)
 
     # ---------------------------------------------------------------- an epoch
 
@@ -219,13 +229,17 @@ class Loop(ABC, Generic[C, S, T]):
         mine = places[self.processes.rank :: self.processes.size]
         while sums.images < len(mine):
             some = mine[sums.images : sums.images + self.validation_batch]
+            answers = None
             try:
-                loss, taken_for = self._answers(module, images, some)
+                answers = self._answers(module, images, some)
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error) or self.validation_batch == 1:
                     raise
+            if answers is None:  # the error is let go by now, and what it held
+                recover_memory()
                 self.validation_batch = -(-self.validation_batch // 2)
                 continue
+            loss, taken_for = answers
             labels = images.labels[some]
             sums.add(loss, float((taken_for == labels).sum()), len(some))
             confusion += torch.bincount(labels * classes + taken_for, minlength=classes * classes)

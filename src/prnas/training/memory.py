@@ -1,6 +1,7 @@
 """The batch size as memory allows: a pure rule, and the probes that feed it."""
 
 import ctypes
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,9 @@ from prnas.config import BatchConfig
 OUT_OF_MEMORY_TEXTS = (
     *("can't allocate memory", "not enough memory", "out of memory"),
     *("cudnn_status_alloc_failed", "cublas_status_alloc_failed"),
+    # What a CPU's libraries say: the C library, C++, and oneDNN, which does not tell why.
+    *("cannot allocate memory", "bad_alloc", "could not create a primitive"),
+    *("could not execute a primitive", "could not create a memory object"),
 )
 
 
@@ -120,6 +124,21 @@ def give_back_memory() -> None:
     """Let the C library return freed memory to the system, where it can be asked to."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def recover_memory() -> None:
+    """After running out: let go of what is free, though something may still refer to it."""
+    gc.collect()
+    give_back_memory()
+
+
+def check_room(num_bytes: int) -> None:
+    """Raise a `MemoryError` if so much cannot be had, before something asks that would abort."""
+    try:
+        bytearray(num_bytes)
+    except MemoryError:
+        recover_memory()
+        bytearray(num_bytes)
 
 
 def _kernel_peak() -> float:
