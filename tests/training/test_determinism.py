@@ -51,7 +51,19 @@ def test_a_run_leaves_the_global_generators_alone(images: Path) -> None:
 
 
 @pytest.mark.usefixtures("threads")
-def test_two_threads(images: Path, tmp_path: Path, reference: Path) -> None:
-    two = small_config(images, compute={"accelerator": "cpu", "threads": 2})
-    found = [folder_of(start(two, runs=tmp_path)) for _ in range(2)]
-    assert_same_run(*found)
+def test_another_number_of_threads_repeats_itself_and_differs_by_rounding_only(
+    images: Path, tmp_path: Path
+) -> None:
+    """Batch normalisation and gradients of convolutions sum up by threads: last bits may differ."""
+    cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
+    losses: list[float] = []
+    for threads in (1, 2):
+        config = small_config(
+            images,
+            compute={"accelerator": "cpu", "threads": threads},
+            schedule={"cycles": [cycle]},
+        )
+        one, other = (start(config, runs=tmp_path) for _ in range(2))
+        assert_same_run(folder_of(one), folder_of(other))
+        losses.append(one.epochs[0].weights.loss)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)

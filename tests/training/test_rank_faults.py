@@ -71,7 +71,9 @@ main(sys.argv[1:])
 @pytest.mark.parametrize(
     ("rank", "error", "said"),
     [
-        (0, "UserError('a bad disk')", ["prnas: a bad disk"]),
+        pytest.param(
+            *(0, "UserError('a bad disk')", ["prnas: a bad disk"]), marks=pytest.mark.slow
+        ),
         (
             1,
             "MemoryError",
@@ -102,6 +104,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_one_that_never_joins_is_not_waited_for(recipe: Path, tmp_path: Path) -> None:
     start = time.monotonic()
     process = prnas("search", recipe, "--name", "run", *TWO, cwd=tmp_path, prefix=("-c", DYING))
@@ -113,7 +116,7 @@ def test_one_that_never_joins_is_not_waited_for(recipe: Path, tmp_path: Path) ->
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_run_of_one_process_goes_on_with_two_and_back(images: Path, tmp_path: Path) -> None:
+def test_a_run_of_one_process_goes_on_with_two(images: Path, tmp_path: Path) -> None:
     """What was done stays as it is; what follows has other batches, so other numbers."""
     run = stopped(images, tmp_path)
     before = [without_varying(one) for one in read_records(run / "records.jsonl")]
