@@ -160,6 +160,7 @@ def test_every_option_reaches_the_config(engine: FakeEngine) -> None:
         "compile": True,
         "recompute": True,
         "memory_limit": 0.00001,
+        "timeout_minutes": 10.0,
     }
     assert (options["runs"], options["name"], options["recipe"]) == (Path("here"), "mine", "darts")
 

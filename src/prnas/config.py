@@ -135,6 +135,7 @@ class ComputeConfig(Section):
     compile: bool = False
     recompute: bool = False  # less memory for a little time, and the same result
     memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB; None: what there is
+    timeout_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0  # wait for another process
 
 
 class RunConfig(Section):

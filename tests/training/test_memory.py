@@ -173,12 +173,26 @@ def test_the_state_goes_there_and_back() -> None:
     assert (other.batch, other.ceiling) == (batch.batch, batch.ceiling)
 
 
+def test_a_batch_of_fewer_processes_is_cut_to_the_images_of_each() -> None:
+    """One process had 48 images for itself; two have 24 each, or an epoch would have no step."""
+    probe = FakeProbe(0.1)
+    replay = {"p": [48]}
+    batch = BatchSize(PAPER, probe, lambda *_: None, lambda share: share, 24, replay)
+    probe.batch = batch
+    batch.load_state({"batch": 48, "ceiling": 128})
+    assert (batch.batch, batch.ceiling) == (24, 24)
+    batch.check("p")
+    assert batch.batch == 24
+
+
 def test_what_running_out_of_memory_looks_like() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**60, dtype=torch.uint8)
     assert is_out_of_memory(caught.value)
     assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory."))
     assert is_out_of_memory(MemoryError())
+    assert is_out_of_memory(RuntimeError("could not create a primitive"))  # oneDNN
+    assert is_out_of_memory(RuntimeError("std::bad_alloc"))
     assert not is_out_of_memory(RuntimeError("shapes do not fit"))
     assert not is_out_of_memory(ValueError("out of memory"))
 

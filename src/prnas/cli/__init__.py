@@ -57,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         # The reader (head, say) has left; nothing is wrong, and there is nowhere to say so.
         _discard_output()
+    except MemoryError:
+        _complain("out of memory")
     except OSError as error:
         _discard_output()
         _complain(f"cannot write the output: {error.strerror}")

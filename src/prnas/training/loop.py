@@ -18,7 +18,13 @@ from prnas.training.augment import Augmentation, plain
 from prnas.training.callbacks import Validating
 from prnas.training.checkpoint import Checkpoint
 from prnas.training.data import DataSet, Images, normalization
-from prnas.training.memory import BatchSize, MemoryProbe, is_out_of_memory
+from prnas.training.memory import (
+    BatchSize,
+    MemoryProbe,
+    check_room,
+    is_out_of_memory,
+    recover_memory,
+)
 from prnas.training.preparation import digest_of, digests
 from prnas.training.processes import Processes
 from prnas.training.randomness import seed_for
@@ -28,6 +34,7 @@ from prnas.training.step_taker import StepTaker
 from prnas.training.streams import Stream
 
 LAST = 5  # epochs that "last-five" validates
+_COPIES = 3  # of its tensors, while a checkpoint is written
 C = TypeVar("C", bound=RunConfig)
 S = TypeVar("S", bound=RunState)
 T = TypeVar("T", bound=StepTaker[Any])
@@ -74,11 +81,6 @@ class Loop(ABC, Generic[C, S, T]):
         self.should_stop, self.should_save = setup.should_stop, setup.should_save
         config, data, processes = self.config, self.data, self.processes
         self.epoch_images = len(next(iter(places.values())))
-        if config.batch_rule.min * processes.size > self.epoch_images:
-            raise UserError(
-                f"batch.min ({config.batch_rule.min}, in {processes.size} process(es)) exceeds the "
-                f"{self.epoch_images} images that train the network's weights; set it lower"
-            )
         used = torch.cat(list(places.values())).sort().values
         self.normalization = normalization(data.train, used)
         self.data_digest = digest_of(parts, data.class_names, self.normalization)
@@ -173,7 +175,10 @@ class Loop(ABC, Generic[C, S, T]):
                 "records": records,
                 **self.own_state(),
             }
-            self.folder.save(replace(self.state.checkpoint(more), records=content))
+            checkpoint = self.state.checkpoint(more)
+            # The library that writes tensors ends the whole process when it gets no memory.
+            check_room(_COPIES * sum(one.nbytes for one in checkpoint.tensors.values()))
+            self.folder.save(replace(checkpoint, records=content))
 
     # ---------------------------------------------------------------- an epoch
 
@@ -226,13 +231,17 @@ class Loop(ABC, Generic[C, S, T]):
         mine = places[self.processes.rank :: self.processes.size]
         while sums.images < len(mine):
             some = mine[sums.images : sums.images + self.validation_batch]
+            answers = None
             try:
-                loss, taken_for = self._answers(module, images, some)
+                answers = self._answers(module, images, some)
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error) or self.validation_batch == 1:
                     raise
+            if answers is None:  # the error is let go by now, and what it held
+                recover_memory()
                 self.validation_batch = -(-self.validation_batch // 2)
                 continue
+            loss, taken_for = answers
             labels = images.labels[some]
             sums.add(loss, float((taken_for == labels).sum()), len(some))
             confusion += torch.bincount(labels * classes + taken_for, minlength=classes * classes)

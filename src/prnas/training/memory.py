@@ -1,6 +1,7 @@
 """The batch size as memory allows: a pure rule, and the probes that feed it."""
 
 import ctypes
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,9 @@ from prnas.config import BatchConfig
 OUT_OF_MEMORY_TEXTS = (
     *("can't allocate memory", "not enough memory", "out of memory"),
     *("cudnn_status_alloc_failed", "cublas_status_alloc_failed"),
+    # What a CPU's libraries say: the C library, C++, and oneDNN, which does not tell why.
+    *("cannot allocate memory", "bad_alloc", "could not create a primitive"),
+    *("could not execute a primitive", "could not create a memory object"),
 )
 
 
@@ -122,6 +126,21 @@ def give_back_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+def recover_memory() -> None:
+    """After running out: let go of what is free, though something may still refer to it."""
+    gc.collect()
+    give_back_memory()
+
+
+def check_room(num_bytes: int) -> None:
+    """Raise a `MemoryError` if so much cannot be had, before something asks that would abort."""
+    try:
+        bytearray(num_bytes)
+    except MemoryError:
+        recover_memory()
+        bytearray(num_bytes)
+
+
 def _kernel_peak() -> float:
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -197,7 +216,7 @@ class BatchSize:
             return False  # fixed
         before = self.batch
         if place in self.replay:
-            self.batch = self.replay[place][-1]
+            self.batch = self._sensible(self.replay[place][-1])
         else:
             used = self.most(self.probe.peak() / self.probe.total)
             self.batch = next_batch(before, used, 1.0, self.rule, self.ceiling)
@@ -225,4 +244,11 @@ class BatchSize:
         return {"batch": self.batch, "ceiling": self.ceiling}
 
     def load_state(self, state: dict[str, int]) -> None:
-        self.batch, self.ceiling = state["batch"], state["ceiling"]
+        """As it was saved, or as much of it as makes sense: there may be more processes now."""
+        self.batch = self._sensible(state["batch"])
+        self.ceiling = min(state["ceiling"], self.largest)
+
+    def _sensible(self, batch: int) -> int:
+        if batch <= self.largest:
+            return batch
+        return allowed(self.rule, self.largest)[-1]

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from prnas.config import ImagesConfig, RunConfig, SearchConfig
 from prnas.errors import UserError
+from prnas.retrain_config import RetrainConfig
 from prnas.training.data import DataSet, Images, InMemory, Normalization, halves
 from prnas.training.integrity import config_digest
 from prnas.training.randomness import torch_generator
@@ -38,6 +39,36 @@ def split_places(config: SearchConfig, data: DataSet) -> tuple[Tensor, Tensor]:
         data.train.labels[used], config.data.architecture_share, generator
     )
     return used[weights], used[architecture]
+
+
+def check_sizes(config: RunConfig, data: DataSet, num_processes: int) -> None:
+    """Refuse images and batches that cannot be trained with, before anything is written."""
+    batch, halvings, auxiliary = config.batch_rule.min, 2, False
+    if isinstance(config, SearchConfig):
+        number = len(split_places(config, data)[0])
+    else:
+        assert isinstance(config, RetrainConfig)
+        number = len(some_places(config.data, data, torch_generator(config.seed, "images")))
+        halvings = 2 if config.network.stem == "cifar" else 5
+        auxiliary = config.network.auxiliary_weight > 0
+    if batch * num_processes > number:
+        raise UserError(
+            f"batch.min ({batch}, in {num_processes} process(es)) exceeds the {number} images that "
+            f"train the network's weights; set it lower"
+        )
+    # Batch normalisation has no deviation of a single value.
+    _, height, width = data.shape
+    small = max(height, width) <= 2**halvings
+    if batch == 1 and (small or auxiliary):
+        what = (
+            f"images of {height} x {width} pixels, which shrink to a single one"
+            if small
+            else "an auxiliary head, whose last features are one pixel large"
+        )
+        raise UserError(
+            f"a batch of one image (batch.min) cannot be normalised with {what}: batch.min must be "
+            "2 or more" + ("" if small else ", or network.auxiliary_weight 0")
+        )
 
 
 def digests(config: RunConfig, data_digest: str) -> dict[str, str]:

@@ -89,20 +89,21 @@ def start_seeds(
         raise UserError(f"seeds must be 1 to {MOST_SEEDS}, got {number}")
     processes = Processes(config.compute)
     seeds = [config.seed + one for one in range(number)]
-    folder = Path(processes.broadcast(str(_created(config, seeds, runs, name, recipe, processes))))
-    return _run(folder, config, seeds, (), watchers, command, processes)
+    folder, failure = "", None
+    if processes.rank == 0:
+        try:
+            folder = str(_created(config, seeds, runs, name, recipe))
+        except UserError as error:
+            failure = str(error)
+    folder, failure = processes.broadcast((folder, failure))
+    if failure is not None:
+        raise UserError(failure)
+    return _run(Path(folder), config, seeds, (), watchers, command, processes)
 
 
 def _created(
-    config: RetrainConfig,
-    seeds: Sequence[int],
-    runs: Path,
-    name: str | None,
-    recipe: str,
-    processes: Processes,
-) -> Path | None:
-    if processes.rank != 0:
-        return None
+    config: RetrainConfig, seeds: Sequence[int], runs: Path, name: str | None, recipe: str
+) -> Path:
     try:
         folder = new_folder(runs, name, f"{recipe}-{len(seeds)}-seeds", config.seed)
         write_atomically(folder / CONFIG, dump_yaml(config.to_data()).encode())

@@ -1,5 +1,6 @@
 """A session of any run: set up, run, stop on a signal, clean up."""
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -15,7 +16,8 @@ from prnas.space.problems import FormatError
 from prnas.training.checkpoint import Checkpoint
 from prnas.training.data import load
 from prnas.training.loop import Interrupted, Loop, Setup
-from prnas.training.memory import MemoryProbe, free_memory, probe_for
+from prnas.training.memory import MemoryProbe, free_memory, is_out_of_memory, probe_for
+from prnas.training.preparation import check_sizes
 from prnas.training.processes import Processes
 from prnas.training.run import RunFolder, read_config
 from prnas.training.run_rules import fixed
@@ -25,6 +27,10 @@ C = TypeVar("C", bound=RunConfig)
 L = TypeVar("L", bound=Loop[Any, Any, Any])
 W = TypeVar("W")
 R = TypeVar("R")
+_OUT_OF_MEMORY = (
+    "out of memory, outside of a training step. What was saved is kept. data.storage=stream, fewer "
+    "data.workers or a smaller network need less"
+)
 
 
 class Stopped(Exception):  # noqa: N818 - no error
@@ -141,6 +147,8 @@ def _run(
     kept = kind.keep()
     folder: RunFolder | None = None
     data = None
+    failed = True
+    processes.begin()
 
     def say(text: str) -> None:
         for one in callbacks:
@@ -150,9 +158,12 @@ def _run(
         limit = config.compute.memory_limit
         limit = None if limit is None else limit * 1e9
         data = load(config.images, processes.device, say, free_memory(processes.local_size, limit))
+        check_sizes(config, data, processes.size)
         probe = probe or probe_for(processes.device, limit, processes.local_size)
+        processes.barrier()  # where one process fails this far, nothing is written
         with stop_signals() as signals:
-            folder, checkpoint, problems = _opened(open_folder, processes, say)
+            folder, checkpoint, problems, path = _opened(open_folder, processes, say)
+            processes.begin(_kept(config, path))
             for problem in problems:
                 say(f"{problem}; going on from the one before it")
             setup = Setup(
@@ -177,15 +188,19 @@ def _run(
             except Interrupted as asked:
                 loop.save()
                 processes.barrier()
+                failed = False
                 raise Stopped(folder.path if folder else None, asked.number) from None
         result = kind.result_of(loop, folder, kept)
         for one in callbacks:
             one.on_end(result)
+        failed = False
         return result
-    except UserError as error:
-        if first:
+    except (UserError, RuntimeError, MemoryError) as error:
+        known = isinstance(error, UserError)
+        if (known and first) or (not known and not is_out_of_memory(error)):
             raise
-        raise UserError(f"process {processes.rank}: {error}") from None
+        text = str(error) if known else _OUT_OF_MEMORY
+        raise UserError(text if first else f"process {processes.rank}: {text}") from None
     finally:
         with ExitStack() as stack:  # whatever one of them raises, all are closed
             if folder is not None:
@@ -194,29 +209,43 @@ def _run(
                 stack.callback(data.close)
             for one in callbacks:
                 stack.callback(one.close)
+            stack.callback(processes.done, failed)  # first: nobody waits for the rest
+
+
+def _kept(config: RunConfig, folder: str | None) -> str:
+    if folder is None:
+        return "Nothing was to be saved."
+    task = config.to_data()["task"]
+    return (
+        f"The last checkpoint is kept: `prnas {task} --resume {shlex.quote(folder)}` goes on from "
+        "it, with any number of processes (--devices)."
+    )
 
 
 def _opened(
     open_folder: Callable[[], RunFolder | None],
     processes: Processes,
     say: Callable[[str], None],
-) -> tuple[RunFolder | None, Checkpoint | None, list[str]]:
+) -> tuple[RunFolder | None, Checkpoint | None, list[str], str | None]:
     """The first process opens the folder and reads the checkpoint; all learn how that went."""
     folder: RunFolder | None = None
     checkpoint: Checkpoint | None = None
     problems: list[str] = []
     failure: str | None = None
+    path: str | None = None
     if processes.rank == 0:
         try:
             folder = open_folder()
             if folder is not None:
                 folder.warn = say
+                path = str(folder.path)
                 checkpoint, problems = folder.newest_checkpoint()
         except (UserError, FormatError, OSError) as error:
             failure = str(error)
             if folder is not None:
                 folder.close()
-    checkpoint, problems, failure = processes.broadcast((checkpoint, problems, failure))
+    told = processes.broadcast((checkpoint, problems, path, failure))
+    checkpoint, problems, path, failure = told
     if failure is not None:
         raise UserError(failure)
-    return folder, checkpoint, problems
+    return folder, checkpoint, problems, path

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from prnas.errors import UserError
 from prnas.training.augment import Augmentation
 from prnas.training.finite import first_not_finite
-from prnas.training.memory import BatchSize, is_out_of_memory
+from prnas.training.memory import BatchSize, is_out_of_memory, recover_memory
 from prnas.training.processes import Processes
 from prnas.training.run_state import RunState
 from prnas.training.streams import Stream
@@ -143,6 +143,7 @@ class StepTaker(ABC, Generic[S]):
             parameter.grad = None
         if self.processes.device.type == "cuda":
             torch.cuda.empty_cache()
+        recover_memory()
 
     def out_of_memory(self) -> UserError:
         return UserError(

@@ -52,7 +52,10 @@ def _died() -> UserError:
 def _begin(rows: Rows) -> None:
     global _rows
     _rows = rows
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes us
+    # Sent to all processes of a job, these are for the parent: it may still need images to stop.
+    for name in ("SIGINT", "SIGTERM", "SIGUSR1"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()

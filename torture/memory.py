@@ -1,0 +1,258 @@
+"""Memory that runs out for real, and memory that must not grow.
+
+    python -m torture.memory pressure [--rounds 6]
+    python -m torture.memory leaks [--cycles 40] [--epochs 60] [--runs 20]
+
+Pressure: searches and trainings in a process whose address space is bounded (RLIMIT_AS). With room
+for the smallest batch, the batch must shrink and the run go on to its end; with less, the process
+must end with one message. Leaks: long runs, and many in one process, watched at every step.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from prnas.training import retrain, search
+from prnas.training.callbacks import Callback, Step, TrainingCallback, TrainingStep
+from prnas.yaml_files import dump_yaml
+from tests.training.made_data import picture_folder
+from tests.training.settings import small_config, small_training, write_images
+
+# Everything is imported and one thread has computed before the bound is set: what is bounded is
+# the room for a run, whatever the libraries take.
+BOUNDED = """
+import resource, sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+import prnas.training.search, prnas.training.retrain, prnas.commands.display
+from prnas.cli import main
+lines = Path("/proc/self/status").read_text().splitlines()
+size = next(1024 * int(one.split()[1]) for one in lines if one.startswith("VmSize"))
+bound = size + int(float(sys.argv.pop(1)) * 2**20)
+resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+main(sys.argv[1:])
+"""
+
+
+@dataclass(frozen=True)
+class Squeezed:
+    """How a run in bounded memory went."""
+
+    code: int
+    error: str
+    batches: list[tuple[int, str]]  # sizes in order, and why
+
+    @property
+    def times_lowered(self) -> int:
+        return sum(reason == "out-of-memory" for _, reason in self.batches)
+
+
+def squeeze(arguments: Sequence[str], run: Path, megabytes: float) -> Squeezed:
+    """A command that writes to `run`, with so much address space for the run itself."""
+    command = [sys.executable, "-c", BOUNDED, str(megabytes), *arguments]
+    own = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=own, timeout=600)
+    records = run / "records.jsonl"
+    lines = records.read_text().splitlines() if records.exists() else []
+    batches = [one for one in map(json.loads, lines) if one["type"] == "batch"]
+    return Squeezed(
+        done.returncode, done.stderr, [(one["batch"], one["reason"]) for one in batches]
+    )
+
+
+def write_hungry(folder: Path, task: str = "search", cycles: int = 1, step: int = 4) -> Path:
+    """A run whose batch grows until memory ends; the machine's own bound is far away.
+
+    Batches are multiples of `step`. With 64, one of 64 takes some 160 MB, and one of 128 more than
+    260.
+    """
+    images = write_images(folder / "large.npz", number=512, size=32)
+    batch = {"min": step, "multiple": step, "max": 128, "every": 1}
+    if task == "search":
+        cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4}
+        last = {"epochs": 2, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
+        config: Any = small_config(
+            images, batch=batch, schedule={"cycles": [cycle] * (cycles - 1) + [last]}
+        )
+    else:
+        config = small_training(images, batch=batch, training={"epochs": 1, "warmup_epochs": 0})
+    path = folder / f"{task}.yaml"
+    path.write_text(dump_yaml(config.to_data()), encoding="utf-8")
+    return path
+
+
+@dataclass
+class Usage:
+    """What this process holds, step by step."""
+
+    memory: list[int] = field(default_factory=list[int])
+    handles: list[int] = field(default_factory=list[int])
+    threads: list[int] = field(default_factory=list[int])
+    children: list[int] = field(default_factory=list[int])
+
+    def take(self) -> None:
+        process = psutil.Process()
+        self.memory.append(process.memory_info().rss)
+        self.handles.append(process.num_fds())
+        self.threads.append(process.num_threads())
+        self.children.append(len(process.children(recursive=True)))
+
+    def growth(self) -> float:
+        """Of resident memory, from the middle third to the last: a share."""
+        third = len(self.memory) // 3
+        middle, last = self.memory[third : 2 * third], self.memory[-third:]
+        return median(last) / median(middle) - 1
+
+    def constant(self) -> bool:
+        """Handles, threads and processes are as many in the last third as in the middle one."""
+        third = len(self.handles) // 3
+        return all(
+            max(values[-third:]) <= max(values[third : 2 * third])
+            for values in (self.handles, self.threads, self.children)
+        )
+
+    def told(self) -> str:
+        third = len(self.memory) // 3
+        return (
+            f"n = {len(self.memory)}, resident {median(self.memory[third : 2 * third]) / 1e6:.1f} "
+            f"MB in the middle third, {median(self.memory[-third:]) / 1e6:.1f} MB in the last "
+            f"({self.growth():+.2%}); handles {_range(self.handles[third:])}, threads "
+            f"{_range(self.threads[third:])}, child processes {_range(self.children[third:])}"
+        )
+
+
+def _range(values: Sequence[int]) -> str:
+    return str(min(values)) if min(values) == max(values) else f"{min(values)}-{max(values)}"
+
+
+class UsageOfSearch(Callback):
+    """Watches every step of a search."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+    def on_step(self, step: Step) -> None:
+        self.usage.take()
+
+
+class UsageOfTraining(TrainingCallback):
+    """Watches every step of a training."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+    def on_step(self, step: TrainingStep) -> None:
+        self.usage.take()
+
+
+def long_search(images: str, cycles: int, folder: Path | None = None, **data: Any) -> Usage:
+    """A search of many short cycles: each prunes and replaces half of the candidates."""
+    cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4}
+    last = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
+    config = small_config(
+        Path("unused"),
+        schedule={"cycles": [cycle] * (cycles - 1) + [last]},
+        data={"name": images, "crop_padding": 1, **data},
+        batch={"min": 4, "multiple": 4, "max": 4},
+    )
+    watch = UsageOfSearch()
+    search.start(config, runs=folder, callbacks=[watch])
+    return watch.usage
+
+
+def long_training(images: str, epochs: int, folder: Path | None = None, **data: Any) -> Usage:
+    config = small_training(
+        Path("unused"),
+        data={"name": images, "crop_padding": 1, "cutout": 2, **data},
+        training={"epochs": epochs, "warmup_epochs": 0},
+        batch={"min": 4, "multiple": 4, "max": 4},
+    )
+    watch = UsageOfTraining()
+    retrain.start(config, runs=folder, callbacks=[watch])
+    return watch.usage
+
+
+def many_searches(images: str, number: int, **data: Any) -> Usage:
+    """What is held after each of many searches in one process."""
+    usage = Usage()
+    for _ in range(number):
+        long_search(images, 2, **data)
+        usage.take()
+    return usage
+
+
+def _pressure(rounds: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for task in ("search", "retrain"):
+            recipe = write_hungry(folder, task, cycles=3)
+            what = [task, *(["pr-darts-dl1"] if task == "retrain" else []), str(recipe)]
+            for number in range(rounds):
+                megabytes = 400 / 2**number
+                run = folder / f"{task}-{number}"
+                arguments = [*what, "--quiet", "--runs", str(folder), "--name", run.name]
+                found = squeeze(arguments, run, megabytes)
+                assert found.code in (0, 2), (found.code, found.error)
+                assert "Traceback" not in found.error, found.error
+                sizes = [batch for batch, _ in found.batches]
+                told = f"ended well, lowered {found.times_lowered} times, at most {max(sizes)}"
+                if found.code:
+                    assert found.error.count("prnas: ") == 1, found.error
+                    told = found.error.strip().splitlines()[-1]
+                print(f"{task}, {megabytes:.0f} MB: {told}", flush=True)
+
+
+def _leaks(cycles: int, epochs: int, runs: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        images = f"npz:{write_images(folder / 'images.npz')}"
+        pictures = f"folder:{picture_folder(folder / 'pictures', per_class=24)}"
+        streamed: dict[str, Any] = {"storage": "stream", "workers": 2, "image_size": 8}
+        cases = {
+            f"search of {cycles} cycles": lambda: long_search(images, cycles, folder / "a"),
+            f"search of {cycles} cycles, streamed": lambda: long_search(
+                pictures, cycles, folder / "b", **streamed
+            ),
+            f"training of {epochs} epochs": lambda: long_training(images, epochs, folder / "c"),
+            f"training of {epochs} epochs, streamed": lambda: long_training(
+                pictures, epochs, folder / "d", **streamed
+            ),
+            f"{runs} searches in one process": lambda: many_searches(images, runs),
+            f"{runs} streamed searches in one process": lambda: many_searches(
+                pictures, runs, **streamed
+            ),
+        }
+        for what, act in cases.items():
+            usage = act()
+            print(f"{what}: {usage.told()}", flush=True)
+            assert usage.growth() < 0.05, what
+            assert usage.constant(), what
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["pressure", "leaks"])
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--cycles", type=int, default=40)
+    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--runs", type=int, default=20)
+    wanted = parser.parse_args()
+    if wanted.what == "pressure":
+        _pressure(wanted.rounds)
+    else:
+        _leaks(wanted.cycles, wanted.epochs, wanted.runs)
+
+
+if __name__ == "__main__":
+    main()
