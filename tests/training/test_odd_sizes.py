@@ -147,11 +147,7 @@ def test_pools_of_one_candidate(tmp_path: Path) -> None:
             assert labels == {only}
 
 
-@pytest.mark.parametrize("extreme", [1e4, -1e4, 1e30, -1e30, 3e38])
-def test_extreme_architecture_weights(
-    tmp_path: Path, extreme: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Softmax gives all to one candidate (or to all others): finite numbers, and a genotype."""
+def begin_with_weights(extreme: float, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Engine.run
 
     def run(self: Engine) -> None:
@@ -161,9 +157,27 @@ def test_extreme_architecture_weights(
         real(self)
 
     monkeypatch.setattr(Engine, "run", run)
+
+
+@pytest.mark.parametrize("extreme", [1e4, -1e4])
+def test_extreme_architecture_weights(
+    tmp_path: Path, extreme: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Softmax gives all to one candidate (or to all others): finite numbers, and a genotype."""
+    begin_with_weights(extreme, monkeypatch)
     found = search(write(tmp_path / "a.npz", 16, 8, 3), 4)
     assert found.genotype
     for one in found.epochs:
         assert math.isfinite(one.weights.loss)
         assert one.validation is not None
         assert math.isfinite(one.validation.loss)
+
+
+@pytest.mark.parametrize("extreme", [1e30, -1e30, 3e38])
+def test_architecture_weights_that_overflow_are_refused(
+    tmp_path: Path, extreme: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The squares that Adam keeps of them, with weight decay, are infinite: located and told."""
+    begin_with_weights(extreme, monkeypatch)
+    with pytest.raises(UserError, match="not finite are in architecture_optimizer"):
+        search(write(tmp_path / "a.npz", 16, 8, 3), 4)

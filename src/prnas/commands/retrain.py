@@ -8,7 +8,6 @@ from typing import Any
 from prnas.commands import files
 from prnas.commands.run_options import (
     RUNS,
-    SIGNAL_EXIT,
     check_resume,
     settings,
     show_stopped,
@@ -16,6 +15,7 @@ from prnas.commands.run_options import (
 )
 from prnas.errors import UserError
 from prnas.retrain_config import RetrainConfig
+from prnas.training import signals
 from prnas.training.run_rules import check_name
 
 DEFAULT_RECIPE = "retrain-quick"
@@ -144,7 +144,7 @@ def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -
     except retrain.Stopped as stopped:
         if displays and displays[-1].started:  # with several processes, the first speaks for all
             show_stopped(stopped.folder, "retrain")
-        sys.exit(SIGNAL_EXIT + stopped.number)
+        sys.exit(signals.EXIT + stopped.number)
     finally:
         for display in displays:
             display.close()

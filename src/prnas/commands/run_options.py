@@ -10,23 +10,23 @@ from typing import Any
 
 from prnas.commands.output import show
 from prnas.errors import UserError
+from prnas.training import signals
 from prnas.training.run_rules import fixed
-from prnas.training.signals import stop_signals
 
 RUNS = Path("runs")
-SIGNAL_EXIT = 128  # exit codes of processes that a signal ended, as shells have them
 
 
 @contextmanager
 def while_importing() -> Generator[None]:
-    """Imports that take seconds: a signal meanwhile ends the command after them.
+    """Imports that take seconds: a signal meanwhile ends the command after them, two at once.
 
     Raised within an import, an interrupt may be swallowed by whoever is being imported.
     """
-    with stop_signals() as signals:
+    signals.second = signals.leave
+    with signals.stop_signals() as asked:
         yield
-    if signals.number:
-        sys.exit(SIGNAL_EXIT + signals.number)
+    if asked.number:
+        sys.exit(signals.EXIT + asked.number)
 
 
 def settings(values: dict[str, Any]) -> list[str]:

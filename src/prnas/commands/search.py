@@ -9,12 +9,12 @@ from prnas.commands import files
 from prnas.commands.pictures import check_picture, save_picture
 from prnas.commands.run_options import (
     RUNS,
-    SIGNAL_EXIT,
     check_resume,
     settings,
     show_stopped,
     while_importing,
 )
+from prnas.training import signals
 from prnas.training.callbacks import SearchResult
 from prnas.training.run_rules import check_name
 
@@ -88,7 +88,7 @@ def run(wanted: Wanted) -> None:
     except engine.Stopped as stopped:
         if display.started:  # with several processes, the first speaks for all
             show_stopped(stopped.folder, "search")
-        sys.exit(SIGNAL_EXIT + stopped.number)
+        sys.exit(signals.EXIT + stopped.number)
     finally:
         display.close()
     if wanted.picture is not None and display.started:

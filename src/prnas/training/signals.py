@@ -1,10 +1,32 @@
 """Signals that ask a run to stop, or to save. Light: it is imported before anything heavy."""
 
+import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
+
+EXIT = 128  # exit codes of processes that a signal ended, as shells have them
+
+
+def interrupt(number: int) -> None:
+    raise KeyboardInterrupt
+
+
+def leave(number: int) -> None:
+    """End the process here and now: an exception would first pass through code that is not Python.
+
+    Nothing is harmed: files are written whole or not at all, and locks end with the process.
+    """
+    for stream in (1, 2):
+        with suppress(OSError):
+            if os.isatty(stream):
+                os.write(stream, b"\x1b[?25h\n")  # a display may have hidden the cursor
+    os._exit(EXIT + number)
+
+
+second: Callable[[int], None] = interrupt  # what a second signal does; the commands leave
 
 
 class Signals:
@@ -34,7 +56,7 @@ def stop_signals() -> Iterator[Signals]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         if signals.number:
-            raise KeyboardInterrupt
+            second(number)
         signals.number = number
 
     def handle_save(number: int, frame: FrameType | None) -> None:
