@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SETUP_FILES := pyproject.toml constraints.txt Makefile
 
-.PHONY: bench search test test-slow lint types format clean help
+.PHONY: bench search test test-slow torture lint types format clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make search     set up and run a search: minutes, on a laptop (ARGS='...' for its options)"
 	@echo "make test       set up and run the tests"
 	@echo "make test-slow  the checks that take minutes"
+	@echo "make torture    faults on purpose, thousands of them (about an hour)"
 	@echo "make bench      ratios of speed and memory, side by side (about half an hour)"
 	@echo "make lint       ruff: rules and formatting"
 	@echo "make types      pyright"
@@ -26,6 +27,19 @@ test: $(VENV)/.installed-dev
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow
+
+# One thread each: these are many small processes. A part can be run by itself, with --seed N.
+torture: export OMP_NUM_THREADS = 1
+torture: $(VENV)/.installed-dev
+	$(BIN)/python -m torture.kills
+	$(BIN)/python -m torture.damage
+	$(BIN)/python -m torture.disk
+	$(BIN)/python -m torture.signals
+	$(BIN)/python -m torture.ranks
+	$(BIN)/python -m torture.memory pressure
+	$(BIN)/python -m torture.memory leaks
+	$(BIN)/python -m torture.fuzz
+	$(BIN)/python -m torture.watch
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.supernet

@@ -11,7 +11,6 @@ from prnas.reporting.records import EpochRecord, read_records
 from tests.training.real_processes import (
     finish,
     good,
-    killed_and_resumed,
     prnas,
     stopped_by,
     write_config,
@@ -28,16 +27,6 @@ def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = write_config(small_config(images, checkpoints={"every_minutes": 1e-6}), folder)
     assert "runs/run" in good("search", config, "--name", "run", cwd=folder)
     return folder / "runs" / "run"
-
-
-def test_killed_at_random_moments_it_ends_the_same(
-    images: Path, tmp_path: Path, reference: Path
-) -> None:
-    config = write_config(small_config(images, checkpoints={"every_minutes": 1e-6}), tmp_path)
-    run = tmp_path / "runs" / "run"
-    arguments = ("search", config, "--name", "run")
-    killed_and_resumed(*arguments, run=run, kills=3, checkpoints=5, seed=5, cwd=tmp_path)
-    assert_same_run(run, reference)
 
 
 KILLED_WHILE_SAVING = """
