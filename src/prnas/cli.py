@@ -539,6 +539,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader (head, say) has left; nothing is wrong, and there is nowhere to say so.
         _discard_output()
     except OSError as error:
+        if error.filename is not None:  # what was typed, such as a name that is too long
+            _complain(f"cannot use {error.filename!s:.200}: {error.strerror}")
         _discard_output()
         _complain(f"cannot write the output: {error.strerror}")
 

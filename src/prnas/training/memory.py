@@ -10,6 +10,7 @@ import psutil
 import torch
 
 from prnas.config import BatchConfig
+from prnas.training.checked import whole
 
 OUT_OF_MEMORY_TEXTS = (
     *("can't allocate memory", "not enough memory", "out of memory"),
@@ -183,7 +184,12 @@ class BatchSize:
     ) -> None:
         self.rule, self.probe, self.log, self.most = rule, probe, log, most
         self.largest = min(rule.max, images)
-        self.replay = replay or {}
+        # Notes of an earlier session: none can be of more than the rule allows.
+        self.replay = {
+            place: kept
+            for place, sizes in (replay or {}).items()
+            if (kept := [size for size in sizes if size <= rule.max])
+        }
         self.batch, self.ceiling = rule.min, self.largest
 
     def restart(self) -> None:
@@ -225,4 +231,6 @@ class BatchSize:
         return {"batch": self.batch, "ceiling": self.ceiling}
 
     def load_state(self, state: dict[str, int]) -> None:
-        self.batch, self.ceiling = state["batch"], state["ceiling"]
+        most = max(self.rule.max, self.rule.min)
+        self.batch = max(1, whole("batch", state["batch"], most))
+        self.ceiling = whole("ceiling", state["ceiling"], most)

@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 from prnas.atomic import write_atomically
 from prnas.config import RunConfig
 from prnas.errors import UserError
+from prnas.models.files import read_file
 from prnas.recipes import KINDS, task_of
 from prnas.reporting.records import Record, to_line
 from prnas.space.genotype import Genotype
@@ -26,6 +27,7 @@ from prnas.yaml_files import dump_yaml, parse_yaml
 
 C = TypeVar("C", bound=RunConfig)
 CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
+_MOST_TEXT = 16_000_000  # bytes of a config or an environment
 ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lock"
 
 
@@ -106,7 +108,7 @@ class RunFolder:
                 f"{self.path} has results, but no checkpoint to go on from; it is left as it is"
             )
         self.checkpoints.set_aside_broken()
-        self._open_records(checkpoint.state["records"] if checkpoint else None)
+        self._open_records(_known_records(checkpoint) if checkpoint else None)
         return checkpoint, problems
 
     def _has_results(self) -> bool:
@@ -118,7 +120,7 @@ class RunFolder:
 
     def _read(self, name: str) -> str:
         path = self.path / name
-        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
     def save(self, checkpoint: Checkpoint) -> None:
         try:
@@ -151,8 +153,11 @@ class RunFolder:
         path = self.path / RECORDS
         size = known["size"] if known else 0
         if known:
-            have = path.read_bytes()[:size] if path.exists() else b""
-            if hashlib.sha256(have).hexdigest() != known["sha256"]:
+            have = b""
+            if path.is_file():
+                with path.open("rb") as file:
+                    have = file.read(size)
+            if len(have) != size or hashlib.sha256(have).hexdigest() != known["sha256"]:
                 raise UserError(f"{path} was changed or damaged: it does not fit the checkpoint")
             self._hash.update(have)
         self._size = size
@@ -200,10 +205,11 @@ class RunFolder:
     def _add_session(self, command: Sequence[str], computed_on: Mapping[str, Any]) -> None:
         path = self.path / ENVIRONMENT
         sessions: list[Any] = []
-        if path.exists():
+        if path.is_file():
             try:
-                sessions = list(parse_json(path.read_text(encoding="utf-8"))["sessions"])
-            except (FormatError, KeyError, TypeError, UnicodeDecodeError):
+                text = read_file(path, _MOST_TEXT).decode()
+                sessions = list(parse_json(text)["sessions"])
+            except (FormatError, KeyError, TypeError, UnicodeDecodeError, OSError):
                 sessions = []  # it only informs: a damaged one stops nobody
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         own = {
@@ -228,6 +234,14 @@ class RunFolder:
             self._lock.release()
 
 
+def _known_records(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What a checkpoint says of the records: their size and their checksum."""
+    known = checkpoint.state.get("records")
+    if not isinstance(known, dict) or type(size := known.get("size")) is not int or size < 0:
+        raise UserError("the checkpoint does not say how far the records go")
+    return known
+
+
 def _task(config: RunConfig) -> str:
     return str(config.to_data()["task"])
 
@@ -244,7 +258,7 @@ def parse_config(file: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
     """A run's config file, which must be of that kind."""
     path = file.parent
     try:
-        data = parse_yaml(file.read_text(encoding="utf-8"))
+        data = parse_yaml(read_file(file, _MOST_TEXT).decode())
         task, wanted = task_of(data), str(kind().to_data()["task"])
         if task in KINDS and task != wanted:
             raise UserError(f"{path} is the run of a {task}: use `prnas {task} --resume {path}`")

@@ -13,7 +13,8 @@ from prnas.space.problems import FormatError
 from prnas.training.checkpoint import Checkpoint
 from prnas.training.data import load
 from prnas.training.loop import Interrupted, Loop, Setup
-from prnas.training.memory import MemoryProbe, free_memory, probe_for
+from prnas.training.memory import MemoryProbe, free_memory, is_out_of_memory, probe_for
+from prnas.training.preparation import check_config
 from prnas.training.processes import Processes
 from prnas.training.run import RunFolder
 from prnas.training.run_rules import fixed
@@ -85,6 +86,8 @@ def run_session(
             folder, checkpoint, problems = _opened(open_folder, processes)
             for problem in problems:
                 say(f"{problem}; going on from the one before it")
+            if checkpoint is not None:
+                check_config(config, checkpoint.state)  # before a network is built by it
             setup = Setup(
                 config,
                 data,
@@ -98,7 +101,7 @@ def run_session(
             )
             loop = make(setup)
             if checkpoint is not None:
-                loop.load(checkpoint)
+                _load(loop, checkpoint)
             start = start_of(loop, folder.path if folder else None, checkpoint is not None)
             for one in callbacks:
                 one.on_start(start)
@@ -124,6 +127,20 @@ def run_session(
                 stack.callback(data.close)
             for one in callbacks:
                 stack.callback(one.close)
+
+
+def _load(loop: Loop[Any, Any, Any], checkpoint: Checkpoint) -> None:
+    """What a checkpoint holds may be of another release, or made up, whatever its checksums say."""
+    try:
+        loop.load(checkpoint)
+    except UserError:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise UserError("there is not enough memory to go on with this run") from None
+        raise UserError(
+            f"the checkpoint does not fit this run ({type(error).__name__}: {error!s:.200})"
+        ) from None
 
 
 def _opened(

@@ -1,6 +1,7 @@
 """A folder of image files, one folder inside it for each class."""
 
 import os
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -128,11 +129,20 @@ def _images(
             for name in sorted(one for one in names if not one.startswith(".")):
                 path = Path(inner, name)
                 ending = path.suffix.lower()
-                if ending in endings():
+                if ending in endings() and not _is_pipe(path):
                     relative = path.relative_to(folder.parent).as_posix()
                     yield _File(path, labels[folder.name], os.fsencode(relative))
                 else:
                     ignored[_readable(ending) or "without an ending"] += 1
+
+
+def _is_pipe(path: Path) -> bool:
+    """Or a device: reading it might never end. What cannot be looked at is told when it is read."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _raise(error: OSError) -> None:
