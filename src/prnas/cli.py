@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
-from cyclopts import App, Parameter, Token
+from cyclopts import App, CycloptsError, Parameter, Token
 
 import prnas
 
 USER_ERROR = 2
 INTERRUPTED = 130
+MOST_SAID = 10_000  # characters of a message
 
 AsJson = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON, for scripts.")]
 Overrides = Annotated[
@@ -27,6 +28,20 @@ Overrides = Annotated[
     ),
 ]
 
+
+def _mistyped(error: CycloptsError) -> object:
+    """A command line that cannot be understood: told like every other mistake."""
+    from rich.text import Text
+
+    from prnas.commands.output import visible
+
+    return Text(f"prnas: {visible(_short(str(error)))}", no_wrap=True, overflow="ignore")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"
+
+
 app = App(
     name="prnas",
     help="Prune-and-Replace Neural Architecture Search: find the cell of a convolutional network "
@@ -34,6 +49,7 @@ app = App(
     version=lambda: prnas.__version__,
     help_format="plaintext",
     result_action="return_value",
+    error_formatter=_mistyped,
 )
 
 
@@ -558,7 +574,7 @@ def _mend_streams() -> None:
 def _complain(message: str) -> NoReturn:
     from prnas.commands.output import visible
 
-    print(f"prnas: {visible(message)}", file=sys.stderr)
+    print(f"prnas: {visible(_short(message))}", file=sys.stderr)
     sys.exit(USER_ERROR)
 
 

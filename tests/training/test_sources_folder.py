@@ -235,3 +235,18 @@ def test_too_little_to_learn_from(tmp_path: Path) -> None:
     for path in (tmp_path / "cat").iterdir():
         path.unlink()
     assert "holds no image files" in refusal(tmp_path)
+
+
+def test_pipes_and_devices_are_no_images(tmp_path: Path) -> None:
+    """Reading them might never end."""
+    folder = picture_folder(tmp_path / "set")
+    os.mkfifo(folder / "cat" / "pipe.png")
+    (folder / "cat" / "zeros.png").symlink_to("/dev/zero")
+    source, said = read(folder)
+    assert len(source.train.rows) + len(source.test.rows) == 10
+    assert any("ignored 2 files" in one for one in said)
+
+
+def test_formats_that_unpack_without_a_bound_are_not_read(tmp_path: Path) -> None:
+    assert not {".fits", ".fit", ".eps"} & endings()
+    assert ".png" in endings()

@@ -31,9 +31,9 @@ def _packed(raw: bytes, random: Random) -> bytes:
         case 0:
             return mutate.spoil(gzip.compress(raw, mtime=0), random, mutate.BINARY, [])
         case 1:
-            return gzip.compress(raw, mtime=0) + random.choice((b"rest", _zeros(10**8)))
+            return gzip.compress(raw, mtime=0) + random.choice((b"rest", _zeros(3 * 10**7)))
         case 2:
-            return _zeros(random.choice((10**6, 10**8)))
+            return _zeros(random.choice((10**6, 3 * 10**7)))
         case _:
             return gzip.compress(raw, mtime=0)
 

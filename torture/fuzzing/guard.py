@@ -88,9 +88,8 @@ def _ill_said(code: int, said: str) -> Iterator[str]:
         yield f"{len(said)} characters on standard error"
     if any(not one.isprintable() for one in said.replace("\n", "")):
         yield "control characters on standard error"
-    usage = said.startswith("╭─ Error")  # of the library that reads the command line
     first = [line for line in said.splitlines() if not line.startswith("note: ")][:1]
-    if code == 2 and not usage and not (first and first[0].startswith("prnas: ")):
+    if code == 2 and not (first and first[0].startswith("prnas: ")):
         yield f"refused without a message of prnas: {said[:200]!r}"
 
 

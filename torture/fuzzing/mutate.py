@@ -5,7 +5,7 @@ import re
 import struct
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from torture.fuzzing import odd
 
@@ -94,14 +94,15 @@ def replace_values(data: Any, random: Random) -> Any:
     """A copy with odd values, absent keys, repeated entries in some places."""
     spoilt: Any = {"root": copy.deepcopy(data)}
     for _ in range(random.choice((1, 1, 2, 4))):
-        holder, key = random.choice(places(spoilt))
+        place: tuple[Any, Any] = random.choice(places(spoilt))
+        holder, key = place
         match random.randrange(6):
             case 0 if isinstance(holder, dict) and key != "root":
                 del holder[key]
             case 1 if isinstance(holder, dict) and key != "root":
                 holder[random.choice(("", "x", "type", str(key) * 2, "\ud800"))] = holder.pop(key)
             case 2 if isinstance(holder, list):
-                holder.extend([copy.deepcopy(holder[key])] * random.choice((1, 5, 300)))
+                holder.extend([copy.deepcopy(cast(Any, holder)[key])] * random.choice((1, 5, 300)))
             case 3:  # what stands elsewhere
                 other, where = random.choice(places(spoilt))
                 holder[key] = copy.deepcopy(other[where])

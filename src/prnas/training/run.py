@@ -156,7 +156,7 @@ class RunFolder:
             have = b""
             if path.is_file():
                 with path.open("rb") as file:
-                    have = file.read(size)
+                    have = file.read(min(size, path.stat().st_size))
             if len(have) != size or hashlib.sha256(have).hexdigest() != known["sha256"]:
                 raise UserError(f"{path} was changed or damaged: it does not fit the checkpoint")
             self._hash.update(have)

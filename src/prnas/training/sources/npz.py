@@ -133,17 +133,18 @@ class _Reader:
 
     def _part(self, images: str, labels: str) -> Part:
         found = self.arrays[labels]
-        if found.dtype.kind not in "iu" or found.shape[1:] not in ((), (1,)) or not found.shape:
+        if found.dtype.kind not in "iu" or found.shape[1:] not in ((), (1,)):
             raise UserError(
                 f"{self.path}: '{labels}' must be whole numbers, one for each image; "
                 f"got {_said(found)}"
             )
-        if self.arrays[images].shape[:1] != found.shape[:1] or not found.shape[0]:
+        number = found.shape[0] if found.shape else 0
+        if self.arrays[images].shape[:1] != found.shape[:1] or not number:
             raise UserError(
                 f"{self.path}: '{images}' is {_said(self.arrays[images])}, "
                 f"'{labels}' is {_said(found)}: there must be a label for each of the images"
             )
-        if found.shape[0] > _MOST_IMAGES:  # a small file may unpack to any number of zeros
+        if number > _MOST_IMAGES:  # a small file may unpack to any number of zeros
             raise UserError(f"{self.path}: '{labels}' has more than {_MOST_IMAGES:,} entries")
         values = self._load(found).reshape(-1)
         least, most = int(values.min()), int(values.max())
