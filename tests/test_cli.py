@@ -251,28 +251,3 @@ def test_the_version() -> None:
     import prnas as package
 
     assert good("--version").strip() == package.__version__
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["search", "--resume", "x" * 5000],
-        ["evaluate", "model", "-o", "x" * 5000],
-        ["data", "digits", "--sample", "x" * 5000 + ".png"],
-        ["export", "model", "-o", "x" * 5000],
-        ["report", "x/" * 4000],
-        ["data", "npz:~nobody-is-called-so/x.npz"],
-        ["data", "cifar10", "--root", "~nobody-is-called-so"],
-        ["space", "\x1b[2J\u202e", "too", "many"],
-        ["y" * 100_000],
-        ["config", "--set", "seed=0x" + "f" * 5000],
-    ],
-    ids=lambda words: " ".join(words)[:30].encode("unicode_escape").decode(),
-)
-def test_hostile_words(arguments: list[str], tmp_path: Path) -> None:
-    message = bad(*arguments, cwd=tmp_path)
-    assert message.startswith("prnas: ")
-    assert "cannot write the output" not in message
-    assert message.replace("\n", "").isprintable()
-    assert len(message) < 20_000
-    assert not list(tmp_path.iterdir())
