@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from prnas.errors import UserError
-from prnas.training.checked import whole
 from prnas.training.data import Images
 
 _AHEAD = 2  # batches that a streamed set is told of in advance
@@ -57,8 +56,9 @@ class Stream:
 
     def load_state(self, state: Mapping[str, int]) -> None:
         """Go to a saved position, forwards or backwards."""
-        passes, position = whole("passes", state["passes"]), whole("position", state["position"])
-        if position >= len(self._places):
+        passes, position = state["passes"], state["position"]
+        whole = type(passes) is int and type(position) is int
+        if not whole or passes < 0 or not 0 <= position < len(self._places):
             raise UserError(
                 f"the saved position ({passes} passes and {position} images) is none of a stream "
                 f"of {len(self._places)} images: is this the same data?"
