@@ -256,3 +256,12 @@ def test_damage_in_the_directory(path: Path) -> None:
         path.write_bytes(raw)
         with contextlib.suppress(UserError):  # some bytes mean nothing
             read(path)
+
+
+def test_devices_and_pipes_are_not_read(path: Path) -> None:
+    """zipfile would look for the end of /dev/zero."""
+    path.symlink_to("/dev/zero")
+    assert "no plain file" in refusal(path)
+    path.unlink()
+    os.mkfifo(path)
+    assert "no plain file" in refusal(path)

@@ -50,6 +50,8 @@ def read_npz(
     may take.
     """
     try:
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise UserError(f"{path} is no plain file")  # a device or a pipe may never end
         with zipfile.ZipFile(path) as file:
             arrays = {name: _header(path, file, name) for name in _names(file)}
             return _Reader(path, file, arrays, available).source(test_share, say)
