@@ -2,6 +2,7 @@
 
 import os
 import stat
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -184,7 +185,9 @@ def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[n
     with (
         bar("reading images", len(files)) as shown,
         ThreadPoolExecutor(max(1, options.threads)) as threads,
+        warnings.catch_warnings(),
     ):
+        warnings.simplefilter("ignore")  # Pillow's; what matters is refused
         for _ in threads.map(decode, range(len(files))):
             shown.advance()
     return pixels, broken
