@@ -116,7 +116,7 @@ def odd_file(path: Path, random: Random) -> None:
             path.symlink_to(random.choice(("/dev/zero", "/dev/null", "/")))
         case _:
             with path.open("wb") as file:
-                file.truncate(random.choice((0, 1, 2**33)))
+                file.truncate(random.choice((0, 1, 2**31)))
 
 
 def _npz(arena: Arena) -> Maker:

@@ -19,10 +19,16 @@ def read_file(path: Path, most: int) -> bytes:
     return path.read_bytes()
 
 
-def read_verified(path: Path, checksum: str) -> bytes | None:
-    """The bytes of a file if that is their SHA-256. An `OSError` as above."""
+def read_verified(path: Path, checksum: str, most: int | None = None) -> bytes | None:
+    """The bytes of a file if that is their SHA-256, and they are no more than `most`.
+
+    An `OSError` as above, but for the size.
+    """
+    size = _size(path)
+    if most is not None and size > most:
+        return None
     # A file with a hole may claim any size, and have none of it on the disk.
-    if _size(path) > _LARGE and _digest(path) != checksum:
+    if size > _LARGE and _digest(path) != checksum:
         return None
     data = path.read_bytes()
     return data if hashlib.sha256(data).hexdigest() == checksum else None

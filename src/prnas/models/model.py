@@ -19,6 +19,7 @@ from prnas.space.size import network_size
 WEIGHTS, CARD = "model.safetensors", "model.json"
 FOLDER = "model"  # in a run's folder
 MOST_CARD_BYTES = 16_000_000
+_MOST_HEADER, _MOST_RATIO = 2**26, 64  # bytes of a weights file, and for each parameter
 
 
 class Model(nn.Module):
@@ -115,7 +116,8 @@ def load(path: Path | str) -> Model:
     weights_file, card_file = model_files(Path(path))
     try:
         card, checksum = ModelCard.loads(read_file(card_file, MOST_CARD_BYTES).decode())
-        data = read_verified(weights_file, checksum)
+        most = _MOST_HEADER + _MOST_RATIO * num_parameters(card)
+        data = read_verified(weights_file, checksum, most)
     except UnicodeDecodeError:
         raise UserError(f"{card_file} is not a text file") from None
     except OSError as error:
