@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from prnas.reporting.records import CycleRecord
 from tests.live_watch import Watching, grow, watching
 from tests.synthetic_runs import search_records, training_records, write_search, write_training
 from tests.test_cli import bad
+from torture.watch import NEVER_CUT, burst
 
 
 def ask(
@@ -137,6 +138,76 @@ def test_slow_and_many_clients_are_cut_off(tmp_path: Path, monkeypatch: pytest.M
             one.close()
         time.sleep(0.2)
         assert ask(server.server_port)[0] == 200
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def handles() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="handles are counted on Linux")
+def test_it_survives_a_burst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 malformed requests and 50 slow ones at once; then all is as it was before."""
+    monkeypatch.setattr(watch_server, "SECONDS", 1.0)
+    report = LiveReport(write_search(tmp_path / "run", cycles=1), print)
+    server = WatchServer("127.0.0.1", 0, report, lambda: None)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        assert ask(server.server_port)[0] == 200
+        threads, open_before = threading.active_count(), handles()
+        start = time.monotonic()
+        got = burst(server.server_port, malformed=300, slow=50)
+        assert NEVER_CUT not in got
+        assert b"evil" not in got  # nothing of a request comes back
+        wait_for(lambda: answers(server.server_port), start + 20)
+        wait_for(lambda: threading.active_count() <= threads, start + 20)
+        wait_for(lambda: handles() <= open_before, start + 20)
+        # Every place is free again: as many clients as ever are served at once.
+        for _ in range(watch_server.MOST_CONNECTIONS + 1):
+            wait_for(lambda: answers(server.server_port), start + 25)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def answers(port: int) -> bool:
+    try:
+        return ask(port)[0] == 200
+    except OSError:  # all places are taken
+        return False
+
+
+def wait_for(test: Callable[[], bool], deadline: float) -> None:
+    while not test():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_client_without_a_thread_takes_no_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine out of threads refuses some clients; it must not refuse all of them ever after."""
+    monkeypatch.setattr(watch_server, "MOST_CONNECTIONS", 2)
+    report = LiveReport(write_search(tmp_path / "run", cycles=1), print)
+    server = WatchServer("127.0.0.1", 0, report, lambda: None)
+    start = threading.Thread.start
+    tired = True
+
+    def no_more(thread: threading.Thread) -> None:
+        if tired and thread is not serving:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    serving = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+    serving.start()
+    try:
+        for _ in range(4):
+            assert not answers(server.server_port)
+        tired = False
+        wait_for(lambda: answers(server.server_port), time.monotonic() + 5)
     finally:
         server.shutdown()
         server.server_close()

@@ -9,7 +9,9 @@ from typing import Any
 import yaml
 
 from prnas.space.problems import FormatError
-from prnas.space.reading import MAX_CHARACTERS
+from prnas.space.reading import MAX_DIGITS
+
+MAX_YAML = 400_000  # characters: PyYAML takes seconds for these already
 
 
 class _Loader(yaml.SafeLoader):
@@ -35,6 +37,23 @@ class _Loader(yaml.SafeLoader):
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
+    def bounded_int(self, node: Any) -> int:
+        return self.construct_yaml_int(self._bounded(node))
+
+    def bounded_float(self, node: Any) -> float:
+        return self.construct_yaml_float(self._bounded(node))
+
+    def _bounded(self, node: Any) -> Any:
+        """Long ones in hexadecimal or in base 60 (1:59) would take hours, or could not be told."""
+        if len(node.value) > MAX_DIGITS:
+            raise yaml.MarkedYAMLError(
+                problem="a number is too large", problem_mark=node.start_mark
+            )
+        return node
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.bounded_int)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.bounded_float)
 
 # PyYAML follows YAML 1.1, where 3e-4 is a string; people who write it mean a number.
 _Loader.yaml_implicit_resolvers = {
@@ -49,8 +68,8 @@ _Loader.add_implicit_resolver(
 
 def parse_yaml(text: str) -> Any:
     """Plain data from YAML text; a `FormatError` names the line of a problem."""
-    if len(text) > MAX_CHARACTERS:
-        raise FormatError([f"the text has more than {MAX_CHARACTERS:,} characters"])
+    if len(text) > MAX_YAML:
+        raise FormatError([f"the text has more than {MAX_YAML:,} characters"])
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
@@ -61,7 +80,8 @@ def parse_yaml(text: str) -> Any:
         raise FormatError([f"not valid YAML ({str(error).splitlines()[0]:.120})"]) from None
     except RecursionError:
         raise FormatError(["nested too deeply"]) from None
-    except (ValueError, OverflowError, TypeError) as error:  # an impossible date or number
+    # An impossible date or number; PyYAML's own code stumbles over some, such as `!!bool x`.
+    except (ValueError, OverflowError, TypeError, LookupError, AttributeError) as error:
         raise FormatError([f"not valid YAML ({error!s:.120})"]) from None
 
 

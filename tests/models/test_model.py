@@ -1,13 +1,18 @@
 """Models on disk: what is loaded is what was saved, or a message says why not."""
 
+import hashlib
 import json
+import os
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
 
 import prnas
 from prnas.errors import UserError
+from prnas.models import model as module
 from prnas.models.card import ModelCard
 from prnas.models.model import CARD, FOLDER, WEIGHTS, Model, load, save_model
 from prnas.space import zoo
@@ -125,4 +130,76 @@ def test_a_wrong_card_is_refused_with_its_place(
     data = json.loads((tmp_path / CARD).read_text(encoding="utf-8"))
     (tmp_path / CARD).write_text(json.dumps(data | changes), encoding="utf-8")
     with pytest.raises(UserError, match=said):
+        load(tmp_path)
+
+
+def forged(folder: Path, model: Model, **changes: object) -> Path:
+    """A card that says other things, of weights that are whole."""
+    save_model(folder, model.network, model.card)
+    data = json.loads((folder / CARD).read_text(encoding="utf-8"))
+    del data["card_sha256"]
+    (folder / CARD).write_text(json.dumps(data | changes), encoding="utf-8")
+    return folder
+
+
+def test_a_card_cannot_ask_for_all_memory(
+    tmp_path: Path, trained: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = forged(tmp_path / "network", trained, channels=10_000, cells=200)
+    monkeypatch.setattr(module, "build", lambda *_, **__: pytest.fail("it was built"))
+    with pytest.raises(UserError, match="does not hold the weights"):
+        load(folder)
+    folder = forged(tmp_path / "images", trained, input_shape=[1, 100_000, 100_000])
+    with pytest.raises(UserError, match="input_shape"):
+        load(folder)
+
+
+@pytest.mark.parametrize("dtype", ["F4", "C64", "F64"])
+def test_weights_of_other_types_are_refused(tmp_path: Path, trained: Model, dtype: str) -> None:
+    save_model(tmp_path, trained.network, trained.card)
+    raw = (tmp_path / WEIGHTS).read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + length])
+    if dtype == "F64":
+        tensors = {key: one.double() for key, one in load_tensors(raw).items()}
+        raw = save_tensors(tensors)
+    else:
+        text = json.dumps({"x": {"dtype": dtype, "shape": [2, 8], "data_offsets": [0, 8]}}).encode()
+        raw = len(text).to_bytes(8, "little") + text + bytes(8)
+        assert "x" not in header
+    (tmp_path / WEIGHTS).write_bytes(raw)
+    data = json.loads((tmp_path / CARD).read_text(encoding="utf-8"))
+    data["weights_sha256"] = hashlib.sha256(raw).hexdigest()
+    del data["card_sha256"]
+    (tmp_path / CARD).write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(UserError, match=r"cannot be read|does not hold"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, CARD])
+def test_pipes_are_not_waited_for(tmp_path: Path, trained: Model, name: str) -> None:
+    save_model(tmp_path, trained.network, trained.card)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(UserError):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_file_with_a_hole_is_refused_before_it_fills_the_memory(
+    tmp_path: Path, trained: Model, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """By its size, or, where that could be, by its checksum."""
+    if not known:
+        monkeypatch.setattr(module, "_MOST_HEADER", 2**40)
+    save_model(tmp_path, trained.network, trained.card)
+    with (tmp_path / WEIGHTS).open("wb") as file:
+        file.truncate(3 * 2**28)
+    read = Path.read_bytes
+    monkeypatch.setattr(
+        Path,
+        "read_bytes",
+        lambda path: pytest.fail("it was read") if path.name == WEIGHTS else read(path),
+    )
+    with pytest.raises(UserError, match="another checksum"):
         load(tmp_path)

@@ -1,5 +1,7 @@
 """Checkpoints: exact, atomic, verified."""
 
+import hashlib
+import json
 import os
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from prnas.training.checkpoint import (
     read_checkpoint,
     under,
 )
+from prnas.training.integrity import newest_state
 
 
 def make(number: int) -> Checkpoint:
@@ -64,11 +67,14 @@ def damage(path: Path, how: str) -> None:
             path.write_bytes(bytes(len(data)))
         case "flipped":
             path.write_bytes(bytes([*data[:-3], data[-3] ^ 1, *data[-2:]]))
+        case "pipe":
+            path.unlink()
+            os.mkfifo(path)
         case _:
             path.unlink()
 
 
-@pytest.mark.parametrize("how", ["truncated", "zeroed", "flipped", "missing"])
+@pytest.mark.parametrize("how", ["truncated", "zeroed", "flipped", "missing", "pipe"])
 @pytest.mark.parametrize("name", [STATE, TENSORS, RECORDS, CHECKSUMS])
 def test_a_damaged_one_is_named_and_the_one_before_it_is_used(
     tmp_path: Path, name: str, how: str
@@ -152,3 +158,27 @@ def test_prefixes() -> None:
     tensors = prefixed("net", {"a": torch.ones(1), "b/c": torch.zeros(1)})
     assert set(tensors) == {"net/a", "net/b/c"}
     assert set(under("net", {**tensors, "network/a": torch.ones(1)})) == {"a", "b/c"}
+
+
+def test_other_folders_are_no_checkpoints(tmp_path: Path) -> None:
+    store = Checkpoints(tmp_path, keep=3)
+    store.save(make(1))
+    for name in ("٣", "2", "0000002", "9" * 40):
+        (tmp_path / name).mkdir()
+    assert store.numbers() == [1]
+    assert number_of(store.newest()[0]) == 1
+    store.set_aside_broken()
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "nothing", '{"format":"other"}'])
+def test_a_state_that_is_none(tmp_path: Path, text: str) -> None:
+    path = Checkpoints(tmp_path / "checkpoints", keep=1).save(make(1))
+    (path / STATE).write_text(text)
+    sums = {
+        name: hashlib.sha256((path / name).read_bytes()).hexdigest()
+        for name in (STATE, TENSORS, RECORDS)
+    }
+    (path / CHECKSUMS).write_text(json.dumps(sums))
+    assert newest_state(tmp_path) in ({}, {"format": "other"})
+    with pytest.raises(UserError, match="cannot be used"):
+        read_checkpoint(path)

@@ -1,9 +1,13 @@
 """A search that stopped goes on as if it never had; what cannot go on is left as it is."""
 
+import hashlib
+import json
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ import pytest
 from prnas.errors import UserError
 from prnas.space.genotype import Genotype
 from prnas.training.callbacks import Step
+from prnas.training.checkpoint import CHECKSUMS, STATE, TENSORS
 from prnas.training.search import Stopped, resume, start
 from tests.training.settings import small_config, write_images
 from tests.training.watching import Shaky, Watch, assert_same_run, folder_of, stopped
@@ -193,3 +198,76 @@ def test_a_schedule_that_grows_the_network_and_drops_skips(images: Path, tmp_pat
         )
     resume(tmp_path / "stopped")
     assert_same_run(tmp_path / "stopped", folder_of(whole))
+
+
+def forge(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Another state in the newest checkpoint, and checksums that fit it."""
+    newest = max((folder / "checkpoints").iterdir())
+    for one in (folder / "checkpoints").iterdir():
+        if one != newest:
+            shutil.rmtree(one)
+    state = json.loads((newest / STATE).read_text())
+    change(state)
+    (newest / STATE).write_text(json.dumps(state))
+    sums = {
+        name: hashlib.sha256((newest / name).read_bytes()).hexdigest() for name in (STATE, TENSORS)
+    }
+    (newest / CHECKSUMS).write_text(json.dumps(sums))
+
+
+FORGED: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "before the start": lambda state: state["position"].update(images=-(10**18)),
+    "no number": lambda state: state["position"].update(epoch="x"),
+    "after the end": lambda state: state["position"].update(epoch=10**6),
+    "no such cycle": lambda state: state["position"].update(cycle=10**6),
+    "no position": lambda state: state.pop("position"),
+    "no seconds": lambda state: state["so_far"]["seconds"].pop("other"),
+    "a huge batch": lambda state: state["batch"].update(batch=10**9),
+    "half an image": lambda state: state["streams"]["weights"].update(position=1.5),
+    "longer records": lambda state: state["records"].update(size=10**15),
+    "no records": lambda state: state.pop("records"),
+    "a list of decisions": lambda state: state.update(decisions=[]),
+    "no pools": lambda state: state.update(pools={}),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_a_forged_checkpoint_is_refused(
+    images: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, how: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(_stopped_once(images, tmp_path_factory), folder)
+    forge(folder, FORGED[how])
+    size = (folder / "records.jsonl").stat().st_size
+    with pytest.raises(UserError):
+        resume(folder)
+    assert (folder / "records.jsonl").stat().st_size <= size
+
+
+_STOPPED: list[Path] = []
+
+
+def _stopped_once(images: Path, factory: pytest.TempPathFactory) -> Path:
+    if not _STOPPED:
+        _STOPPED.append(stopped(images, factory.mktemp("stopped"), at=2))
+    return _STOPPED[0]
+
+
+def test_noted_batches_beyond_the_rule_are_not_taken(images: Path, tmp_path: Path) -> None:
+    folder = stopped(images, tmp_path, at=3)
+    (folder / "batch-decisions.jsonl").write_text(
+        "\n".join(
+            f'["0/{epoch}/{step}/check", 1000000000]' for epoch in range(3) for step in range(9)
+        )
+    )
+    watch = Watch()
+    resume(folder, callbacks=[watch])
+    assert max(one.batch for one in watch.batches) <= 16
+
+
+def test_a_larger_network_in_an_edited_config_is_not_built(images: Path, tmp_path: Path) -> None:
+    folder = stopped(images, tmp_path, at=2)
+    path = folder / "config.yaml"
+    path.write_text(path.read_text().replace("channels: 4", "channels: 9999", 1))
+    with pytest.raises(UserError, match="the config changed"):
+        resume(folder)

@@ -3,6 +3,8 @@
 import functools
 import gzip
 import http.server
+import io
+import os
 import tarfile
 import threading
 from collections.abc import Iterator
@@ -276,3 +278,21 @@ def test_the_known_sets() -> None:
     assert isinstance(hundred, CifarSpec)
     assert set(ten.files.values()) == {30_730_000}
     assert hundred.files == {"train.bin": 153_700_000, "test.bin": 30_740_000}
+
+
+def test_a_pipe_in_the_place_of_names(tmp_path: Path) -> None:
+    root = put(tmp_path / "tiny-bin", cifar_files(1)).parent
+    (root / "tiny-bin" / "names.txt").unlink()
+    os.mkfifo(root / "tiny-bin" / "names.txt")
+    assert read_cifar(cifar_spec(), root, silent).class_names == ("0", "1", "2")
+
+
+def test_numbers_that_tarfile_stumbles_over(tmp_path: Path) -> None:
+    member = tarfile.TarInfo("tiny-bin/one.bin")
+    member.pax_headers = {"GNU.sparse.map": "x", "GNU.sparse.size": "1"}
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        archive.addfile(member)
+    path = put(tmp_path, {"a.tar.gz": gzip.compress(buffer.getvalue())})
+    with pytest.raises(UserError, match="is damaged"):
+        unpack_tar(path / "a.tar.gz", "tiny-bin", {"one.bin": 9}, tmp_path / "out")

@@ -2,6 +2,7 @@
 
 import os
 import struct
+import warnings
 import zlib
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from PIL import Image
 
 from prnas.errors import UserError
+from prnas.training.sources import folder as folder_module
+from prnas.training.sources import rows as rows_module
 from prnas.training.sources.folder import FolderOptions, read_folder
 from prnas.training.sources.pictures import endings, is_grey, read_picture, resized
 from prnas.training.sources.rows import PictureRows, Source
@@ -235,3 +238,32 @@ def test_too_little_to_learn_from(tmp_path: Path) -> None:
     for path in (tmp_path / "cat").iterdir():
         path.unlink()
     assert "holds no image files" in refusal(tmp_path)
+
+
+def test_pipes_and_devices_are_no_images(tmp_path: Path) -> None:
+    """Reading them might never end."""
+    folder = picture_folder(tmp_path / "set")
+    os.mkfifo(folder / "cat" / "pipe.png")
+    (folder / "cat" / "zeros.png").symlink_to("/dev/zero")
+    source, said = read(folder)
+    assert len(source.train.rows) + len(source.test.rows) == 10
+    assert any("ignored 2 files" in one for one in said)
+
+
+def test_formats_that_unpack_without_a_bound_are_not_read(tmp_path: Path) -> None:
+    assert not {".fits", ".fit", ".eps"} & endings()
+    assert ".png" in endings()
+
+
+def test_what_pillow_warns_of_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warning(path: Path, size: int, channels: int) -> np.ndarray:
+        warnings.warn("Tag data larger than file", stacklevel=1)
+        return read_picture(path, size, channels)
+
+    monkeypatch.setattr(folder_module, "read_picture", warning)
+    monkeypatch.setattr(rows_module, "read_picture", warning)
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        for source, _ in both(picture_folder(tmp_path / "set")):
+            pixels(source)
+    assert not shown

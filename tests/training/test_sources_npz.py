@@ -1,8 +1,10 @@
 """NumPy's files: every layout, and nothing that runs."""
 
+import contextlib
 import io
 import os
 import pickle
+import struct
 import zipfile
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 from prnas.errors import UserError
+from prnas.training.sources import npz as module
 from prnas.training.sources.npz import read_npz
 from prnas.training.sources.rows import MappedRows, Part, Source
 
@@ -185,3 +188,80 @@ def test_damage(path: Path) -> None:
     raw[len(raw) // 2] ^= 0xFF
     path.write_bytes(raw)
     assert "no readable .npz file" in refusal(path)
+
+
+def npy(header: bytes, body: bytes = b"") -> bytes:
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + body
+
+
+def described(descr: str, shape: tuple[int, ...]) -> bytes:
+    return repr({"descr": descr, "fortran_order": False, "shape": shape}).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{'descr': '|u1', 'fortran_order': False, 'shape': (1",  # a tokenizer's own error
+        b"{[]: 1}",
+        b"{'a': 1, 2: 3}",
+        b"-" * 9000 + b"1",
+        b"(" * 9000,
+        described("|u1", (10**2000,)),
+    ],
+    ids=range(6),
+)
+def test_headers_that_numpy_stumbles_over(header: bytes, path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("x_train.npy", npy(header))
+    assert str(path) in refusal(path)
+
+
+def test_numbers_instead_of_arrays(path: Path) -> None:
+    assert "a label for each" in refusal(path, x_train=np.uint8(1), y_train=np.int64(1))
+
+
+def test_names_of_no_bytes_may_be_a_billion(path: Path) -> None:
+    """They take no room in the file, and all of the memory."""
+    np.savez(path, x_train=pixels_of((4, 4)), y_train=LABELS)
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("class_names.npy", npy(described("<U0", (10**9,))))
+    assert "'class_names' must be a list of texts, at most" in refusal(path)
+
+
+def test_a_bomb_of_labels(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_IMAGES", 11)
+    assert "more than 11 entries" in refusal(path, x_train=pixels_of((4, 4)), y_train=LABELS)
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED])
+def test_damage_in_every_kind_of_packing(packing: int, path: Path) -> None:
+    data = io.BytesIO()
+    np.save(data, pixels_of((40, 40)))
+    with zipfile.ZipFile(path, "w", packing) as file:
+        file.writestr("x_train.npy", data.getvalue())
+    whole = path.read_bytes()
+    for place in range(30, 200, 5):
+        raw = bytearray(whole)
+        raw[place] ^= 0xFF
+        path.write_bytes(raw)
+        assert str(path) in refusal(path)
+
+
+def test_damage_in_the_directory(path: Path) -> None:
+    np.savez(path, x_train=pixels_of((4, 4)), y_train=LABELS)
+    whole = path.read_bytes()
+    for place in range(whole.index(b"PK\1\2"), len(whole)):
+        raw = bytearray(whole)
+        raw[place] ^= 0xFF
+        path.write_bytes(raw)
+        with contextlib.suppress(UserError):  # some bytes mean nothing
+            read(path)
+
+
+def test_devices_and_pipes_are_not_read(path: Path) -> None:
+    """zipfile would look for the end of /dev/zero."""
+    path.symlink_to("/dev/zero")
+    assert "no plain file" in refusal(path)
+    path.unlink()
+    os.mkfifo(path)
+    assert "no plain file" in refusal(path)

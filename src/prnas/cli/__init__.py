@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 import prnas
 from prnas.cli.models import evaluate, export, predict
@@ -20,6 +20,21 @@ from prnas.cli.spaces import config, data, draw, recipes, space, zoo
 
 USER_ERROR = 2
 INTERRUPTED = 130
+MOST_SAID = 10_000  # characters of a message
+
+
+def _mistyped(error: CycloptsError) -> object:
+    """A command line that cannot be understood: told like every other mistake."""
+    from rich.text import Text
+
+    from prnas.commands.output import visible
+
+    return Text(f"prnas: {visible(_short(str(error)))}", no_wrap=True, overflow="ignore")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"
+
 
 app = App(
     name="prnas",
@@ -28,6 +43,7 @@ app = App(
     version=lambda: prnas.__version__,
     help_format="plaintext",
     result_action="return_value",
+    error_formatter=_mistyped,
 )
 COMMANDS = (
     *(space, zoo, draw, recipes, data, config),
@@ -60,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError:
         _complain("out of memory")
     except OSError as error:
+        if error.filename is not None:  # what was typed, such as a name that is too long
+            _complain(f"cannot use {error.filename!s:.200}: {error.strerror}")
         _discard_output()
         _complain(f"cannot write the output: {error.strerror}")
 
@@ -77,7 +95,7 @@ def _mend_streams() -> None:
 def _complain(message: str) -> NoReturn:
     from prnas.commands.output import visible
 
-    print(f"prnas: {visible(message)}", file=sys.stderr)
+    print(f"prnas: {visible(_short(message))}", file=sys.stderr)
     sys.exit(USER_ERROR)
 
 

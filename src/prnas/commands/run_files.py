@@ -52,7 +52,8 @@ def read_group(folder: Path) -> GroupInfo | None:
     if is_run(folder):
         return None
     try:
-        seeds = list_at(parse_json(read_text(folder / GROUP)), "seeds")
+        path = folder / GROUP
+        seeds = list_at(parse_json(read_text(path)), "seeds") if path.is_file() else []
     except (UserError, FormatError):
         seeds = []  # the runs in it can be shown all the same
     known = tuple(seed for seed in seeds if type(seed) is int)
@@ -78,7 +79,7 @@ def read_info(folder: Path, name: str | None = None) -> RunInfo:
 
 def _sessions(path: Path) -> Sequence[Any]:
     try:
-        return sessions_of(read_text(path))
+        return sessions_of(read_text(path)) if path.is_file() else ()  # a pipe might never end
     except UserError:
         return ()  # a missing one stops nobody
 

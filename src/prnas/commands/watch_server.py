@@ -115,17 +115,22 @@ class WatchServer(ThreadingHTTPServer):
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread can be had: the place is free again
+            self._free.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         # However slowly a client reads or writes, it is cut off in the end.
         timer = threading.Timer(SECONDS, _cut, (request,))
         timer.daemon = True
-        timer.start()
         try:
+            timer.start()
             super().process_request_thread(request, client_address)
         finally:
             timer.cancel()
+            self.shutdown_request(request)  # also if the timer could not be started
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

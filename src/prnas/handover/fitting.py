@@ -85,8 +85,9 @@ def check_fit(card: ModelCard, data: DataSet) -> None:
     ours, theirs = card.class_names, data.class_names
     if ours == theirs:
         return
-    missing = [name for name in ours if name not in set(theirs)]
-    strange = [name for name in theirs if name not in set(ours)]
+    our_set, their_set = set(ours), set(theirs)
+    missing = [name for name in ours if name not in their_set]
+    strange = [name for name in theirs if name not in our_set]
     if missing or strange:
         parts = [f"only the model has {_some(missing)}"] if missing else []
         parts += [f"only the data has {_some(strange)}"] if strange else []

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -24,6 +25,7 @@ FORMAT = "prnas-model"
 VERSION = 1
 MOST_CLASSES = 100_000
 OWN_CHECKSUM = "card_sha256"
+MOST_VALUES = 2**28  # of an image: a card of a few bytes must not ask for all memory
 
 
 Side = Annotated[int, Field(ge=1, le=100_000)]
@@ -61,6 +63,8 @@ class ModelCard(BaseModel):
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) != channels:
                 raise ValueError(f"{name} must have {channels} values, one a channel")
+        if math.prod(self.input_shape) > MOST_VALUES:
+            raise ValueError(f"input_shape: an image has at most {MOST_VALUES} values")
         if len(self.class_names) > MOST_CLASSES:
             raise ValueError(f"at most {MOST_CLASSES} classes")
         if self.stem == "imagenet" and self.channels % 2:

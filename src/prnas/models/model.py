@@ -5,20 +5,21 @@ import os
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from prnas.atomic import write_atomically
 from prnas.errors import UserError
 from prnas.models.card import ModelCard
+from prnas.models.files import read_file, read_verified, tensors_in
 from prnas.nets.network import Network, build
 from prnas.space.problems import FormatError
+from prnas.space.size import network_size
 
 WEIGHTS, CARD = "model.safetensors", "model.json"
 FOLDER = "model"  # in a run's folder
 MOST_CARD_BYTES = 16_000_000
+_MOST_HEADER, _MOST_RATIO = 2**26, 64  # bytes of a weights file, and for each parameter
 
 
 class Model(nn.Module):
@@ -114,32 +115,51 @@ def load(path: Path | str) -> Model:
     """
     weights_file, card_file = model_files(Path(path))
     try:
-        with card_file.open("rb") as file:
-            text = file.read(MOST_CARD_BYTES).decode()
-        data = weights_file.read_bytes()
+        card, checksum = ModelCard.loads(read_file(card_file, MOST_CARD_BYTES).decode())
+        most = _MOST_HEADER + _MOST_RATIO * num_parameters(card)
+        data = read_verified(weights_file, checksum, most)
     except UnicodeDecodeError:
         raise UserError(f"{card_file} is not a text file") from None
     except OSError as error:
         raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
-    try:
-        card, checksum = ModelCard.loads(text)
     except FormatError as error:
         raise UserError(f"{card_file}: {error}") from None
-    if hashlib.sha256(data).hexdigest() != checksum:
+    if data is None:
         raise UserError(
             f"{weights_file} is damaged, or of another model: {card_file.name} has another checksum"
         )
     try:
-        tensors = load_tensors(data)
-    except (SafetensorError, ValueError) as error:
-        raise UserError(f"{weights_file} cannot be read: {error!s:.200}") from None
-    network = network_of(card)
-    known = network.state_dict()
-    if {name: one.shape for name, one in tensors.items()} != {
-        name: one.shape for name, one in known.items()
-    }:
+        tensors = tensors_in(data)
+    except ValueError as error:
+        raise UserError(f"{weights_file} cannot be read: {error}") from None
+    network = _filled(card, tensors)
+    if network is None:
         raise UserError(
             f"{weights_file} does not hold the weights of the network in {card_file.name}"
         )
-    network.load_state_dict(tensors)
     return Model(network, card).eval()
+
+
+def _filled(card: ModelCard, tensors: dict[str, Tensor]) -> Network | None:
+    """The card's network with these weights, if they are its own."""
+    # A card of a few lines may ask for a network that no memory holds: it is built last.
+    if num_parameters(card) > sum(one.numel() for one in tensors.values()):
+        return None
+    network = network_of(card)
+    known = {name: (one.shape, one.dtype) for name, one in network.state_dict().items()}
+    if {name: (one.shape, one.dtype) for name, one in tensors.items()} != known:
+        return None
+    network.load_state_dict(tensors)
+    return network
+
+
+def num_parameters(card: ModelCard) -> int:
+    return network_size(
+        card.genotype,
+        card.channels,
+        card.cells,
+        card.num_classes,
+        stem=card.stem,
+        output=card.output,
+        input_channels=card.input_shape[0],
+    ).parameters

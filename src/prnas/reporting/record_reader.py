@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from prnas.reporting.records import Record, from_line
+from prnas.reporting.records import Record, from_line, whole_lines
 from prnas.space.problems import FormatError
 
 REMEMBERED = 200  # bytes before the place reached, by which a file that was cut back is known
@@ -29,17 +29,17 @@ class RecordReader:
             if void:
                 self._forget()
             file.seek(self._place)
-            raw = file.read()
-        whole = raw[: raw.rfind(b"\n") + 1]
-        records: list[Record] = []
-        for line in whole.splitlines(keepends=True):
-            self._lines += 1
             try:
-                records.append(from_line(line.decode()))
+                records = [self._read(line) for line in whole_lines(file)]
             except (FormatError, UnicodeDecodeError) as error:
-                number = self._lines
+                number = self._lines + 1
                 self._forget()
                 raise FormatError([f"{self._path}, line {number}: {error}"]) from None
-        self._place += len(whole)
-        self._tail = (self._tail + whole)[-REMEMBERED:]
         return void, records
+
+    def _read(self, line: bytes) -> Record:
+        record = from_line(line.decode())
+        self._lines += 1
+        self._place += len(line)
+        self._tail = (self._tail + line)[-REMEMBERED:]
+        return record

@@ -6,7 +6,7 @@ from run to run (`VARYING`); all others are the same for the same config and see
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -14,6 +14,7 @@ from prnas.space.genotype import Role
 from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json, validated
 
+_MOST_LINE = 16_000_000  # bytes
 VARYING = ("seconds", "images_per_second", "memory", "parts")
 
 
@@ -153,13 +154,23 @@ def from_line(line: str) -> Record:
 def read_records(path: Path) -> Iterator[Record]:
     """The records of a run. A last line that is still being written is left out."""
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
+        number = 1
+        try:
+            for line in whole_lines(file):
                 yield from_line(line.decode())
-            except (FormatError, UnicodeDecodeError) as error:
-                raise FormatError([f"{path}, line {number}: {error}"]) from None
+                number += 1
+        except (FormatError, UnicodeDecodeError) as error:
+            raise FormatError([f"{path}, line {number}: {error}"]) from None
+
+
+def whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """Lines with their ends, up to the last one that has an end; none may be beyond all bounds."""
+    while line := file.readline(_MOST_LINE):
+        if not line.endswith(b"\n"):
+            if len(line) == _MOST_LINE:
+                raise FormatError([f"the line has more than {_MOST_LINE:,} bytes"])
+            return
+        yield line
 
 
 def without_varying(record: Record) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NoReturn, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -12,6 +13,8 @@ from prnas.space.problems import FormatError, suggestion
 T = TypeVar("T")
 Loc = tuple[int | str, ...]
 MAX_CHARACTERS = 4_000_000
+MAX_DIGITS = 100  # of a number: more cannot even be told apart from infinity
+MAX_PROBLEMS = 50  # that are told of one file
 
 
 def parse_json(text: str) -> Any:
@@ -23,24 +26,27 @@ def parse_json(text: str) -> Any:
         raise FormatError([f"{name} is not a JSON number"])
 
     def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise FormatError([f"the key '{twice:.60}' is given twice in one object"])
+        fields: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in fields:
+                raise FormatError([f"the key '{name:.60}' is given twice in one object"])
+            fields[name] = value
         return fields
 
+    def bounded(digits: str) -> int:
+        if len(digits) > MAX_DIGITS:
+            raise FormatError(["a number is too large"])
+        return int(digits)
+
     try:
-        return json.loads(text, parse_constant=no_constant, object_pairs_hook=no_repeats)
+        return json.loads(
+            text, parse_constant=no_constant, parse_int=bounded, object_pairs_hook=no_repeats
+        )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise FormatError([f"{place}: not valid JSON ({error.msg})"]) from None
     except RecursionError:
         raise FormatError(["nested too deeply"]) from None
-    except FormatError:
-        raise
-    except ValueError:  # a number of thousands of digits
-        raise FormatError(["a number is too large"]) from None
 
 
 def check_header(data: Any, format_name: str, version: int) -> dict[str, Any]:
@@ -78,8 +84,8 @@ def kind_of(value: object) -> str:
 def validated(adapter: TypeAdapter[T], data: Any, what: str) -> T:
     """`data` as the adapter's type, or one `FormatError` with all that is wrong with it."""
     try:
-        if problems := list(_not_plain(data, "")):
-            raise FormatError(problems)
+        if problems := list(islice(_not_plain(data, ""), MAX_PROBLEMS + 1)):
+            raise FormatError(_few(problems))
         return adapter.validate_json(json.dumps(data))
     except RecursionError:
         raise FormatError([f"{what}: nested too deeply"]) from None
@@ -116,13 +122,19 @@ def _not_plain(data: object, place: str) -> Iterator[str]:
 def explain(error: ValidationError, data: Any, schema: dict[str, Any]) -> list[str]:
     """One line for each problem: its place in the data, what is wrong, and what would be right."""
     lines: list[str] = []
-    for problem in error.errors(include_url=False):
+    for problem in error.errors(include_url=False)[: MAX_PROBLEMS + 1]:
         kind, loc = problem["type"], problem["loc"]
         place = _place(loc, data, keep_last=kind in ("missing", "missing_argument"))
         line = (f"{place}: " if place else "") + _message(kind, loc, problem, schema)
         if line not in lines:
             lines.append(line)
-    return lines
+    return _few(lines)
+
+
+def _few(problems: list[str]) -> list[str]:
+    """As many as anyone reads; a file may have hundreds of thousands."""
+    more = len(problems) > MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], "and more"] if more else problems
 
 
 def _message(kind: str, loc: Loc, problem: Mapping[str, Any], schema: dict[str, Any]) -> str:

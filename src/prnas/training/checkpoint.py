@@ -5,21 +5,23 @@ A checkpoint is a folder with `state.json`, `tensors.safetensors`, the records u
 older ones go. Nothing in it is ever unpickled.
 """
 
+import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import save
 from torch import Tensor
 
 from prnas.atomic import sync_folder
 from prnas.errors import UserError
+from prnas.models.files import read_file, read_verified, tensors_in
 from prnas.space.problems import FormatError
 from prnas.space.reading import check_header, parse_json
 
@@ -28,6 +30,8 @@ VERSION = 2
 STATE, TENSORS, RECORDS = "state.json", "tensors.safetensors", "records.jsonl"
 CHECKSUMS = "checksums.json"
 _UNFINISHED = ".unfinished-"
+_NAME = re.compile(r"[0-9]{6}|[1-9][0-9]{6,15}")
+_MOST_CHECKSUMS = 2**16  # bytes
 
 
 class DamagedError(UserError):
@@ -53,7 +57,7 @@ class Checkpoints:
         if not self.folder.is_dir():
             return []
         names = (entry.name for entry in self.folder.iterdir() if entry.is_dir())
-        return sorted(int(name) for name in names if name.isdecimal())
+        return sorted(int(name) for name in names if _NAME.fullmatch(name))
 
     def save(self, checkpoint: Checkpoint) -> Path:
         """Write a checkpoint; older ones go once it is safe on the disk."""
@@ -121,25 +125,31 @@ class Checkpoints:
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """A checkpoint, verified by its checksums; a `UserError` says what is wrong with it."""
+    files: dict[str, bytes] = {}
     try:
-        files = {name: (path / name).read_bytes() for name in (STATE, TENSORS, RECORDS, CHECKSUMS)}
+        sums = parse_json(read_file(path / CHECKSUMS, _MOST_CHECKSUMS).decode())
+        for name in (STATE, TENSORS, RECORDS):
+            known = sums.get(name) if isinstance(sums, dict) else None
+            data = read_verified(path / name, str(known))
+            if data is None:
+                raise DamagedError(f"checkpoint {path} is damaged: {name} has another checksum")
+            files[name] = data
     except FileNotFoundError as error:
         raise DamagedError(f"checkpoint {path} is damaged: {error.filename} is missing") from None
     except OSError as error:
+        if error.errno in (errno.EINVAL, errno.EFBIG):  # not what was written there
+            raise DamagedError(
+                f"checkpoint {path} is damaged: {error.filename}: {error.strerror}"
+            ) from None
         raise UserError(f"checkpoint {path} cannot be read: {error.strerror}") from None
-    try:
-        sums = parse_json(files.pop(CHECKSUMS).decode())
-        for name, data in files.items():
-            if not isinstance(sums, dict) or sums.get(name) != hashlib.sha256(data).hexdigest():
-                raise DamagedError(f"checkpoint {path} is damaged: {name} has another checksum")
     except (FormatError, UnicodeDecodeError) as error:
         raise DamagedError(f"checkpoint {path} is damaged: {CHECKSUMS}: {error}") from None
     # From here on the files are what was written: what cannot be read is of another kind.
     try:
         state = check_header(json.loads(files[STATE]), FORMAT, VERSION)
-        return Checkpoint(state, load(files[TENSORS]), files[RECORDS])
-    except (FormatError, UnicodeDecodeError, ValueError, SafetensorError) as error:
-        raise UserError(f"checkpoint {path} cannot be used: {error}") from None
+        return Checkpoint(state, tensors_in(files[TENSORS]), files[RECORDS])
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"checkpoint {path} cannot be used: {error!s:.200}") from None
 
 
 def _write_synced(path: Path, data: bytes) -> None:

@@ -120,7 +120,7 @@ def _source(config: ImagesConfig, keep: Callable[[int], bool], say: Say, room: f
         if isinstance(spec, CifarSpec):
             return read_cifar(spec, root, say)
         return read_idx(spec, root, say)
-    path = Path(place).expanduser()
+    path = _expanded(place)
     if kind == "npz":
         return read_npz(path, config.test_share, lambda: int(room / 2), say)
     options = FolderOptions(
@@ -134,10 +134,17 @@ def _source(config: ImagesConfig, keep: Callable[[int], bool], say: Say, room: f
     return read_folder(path, options)
 
 
+def _expanded(place: str) -> Path:
+    try:
+        return Path(place).expanduser()
+    except RuntimeError:
+        raise UserError(f"{place!r:.200}: nobody of that name has a home folder") from None
+
+
 def _root(config: ImagesConfig) -> Path:
     if config.root is None:
         return default_root()
-    root = Path(config.root).expanduser()
+    root = _expanded(config.root)
     if "\0" in config.root or not root.is_dir():
         raise UserError(
             f"data.root: there is no folder {config.root!r:.200}. Make it, or leave data.root out "

@@ -9,6 +9,7 @@ from prnas.reporting.records import EpochRecord, GenotypeRecord, Parts
 from prnas.space.cell_pools import CellWeights
 from prnas.space.genotype import ROLES, Genotype, Role
 from prnas.training.callbacks import Step
+from prnas.training.checked import whole
 from prnas.training.cycle_end import cycle_record, decide
 from prnas.training.loop import Loop, Setup, score
 from prnas.training.preparation import cosine, split_places
@@ -53,6 +54,7 @@ class Engine(Loop[SearchConfig, SearchState, Steps]):
         return {"genotype": self.genotype.to_json() if self.genotype else None}
 
     def load_own_state(self, state: Mapping[str, Any]) -> None:
+        whole("epoch", self.state.position.epoch, most=self.state.cycle.epochs)
         if self.state.position.done:
             self.genotype = Genotype.from_json(state["genotype"])
         self.steps.prepare()

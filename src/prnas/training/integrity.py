@@ -3,6 +3,7 @@
 Light: it reads a checkpoint's state, not its tensors.
 """
 
+import errno
 import hashlib
 import json
 from pathlib import Path
@@ -14,6 +15,7 @@ from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
 
 CHECKPOINTS, STATE, CHECKSUMS = "checkpoints", "state.json", "checksums.json"
+_MOST_BYTES = 2**26  # of a state: far more than any run's
 
 
 def config_digest(config: RunConfig) -> str:
@@ -35,11 +37,12 @@ def newest_state(run: Path) -> dict[str, Any]:
     for name in sorted((one for one in names if one.isdecimal()), key=int, reverse=True):
         folder = run / CHECKPOINTS / name
         try:
-            text = (folder / STATE).read_bytes()
-            sums = parse_json((folder / CHECKSUMS).read_text(encoding="utf-8"))
+            text = _beginning(folder / STATE, _MOST_BYTES)
+            sums = parse_json(_beginning(folder / CHECKSUMS, _MOST_BYTES).decode())
             if sums[STATE] == hashlib.sha256(text).hexdigest():
-                return cast(dict[str, Any], json.loads(text))
-        except (OSError, ValueError, FormatError, KeyError, TypeError):
+                state = json.loads(text)
+                return cast(dict[str, Any], state) if isinstance(state, dict) else {}
+        except (OSError, ValueError, FormatError, KeyError, TypeError, RecursionError):
             continue  # damaged, or replaced by a newer one at this moment
     return {}
 
@@ -49,12 +52,12 @@ def check_records(run: Path, file: Path) -> None:
     known: Any = newest_state(run).get("records")
     if not isinstance(known, dict):
         return
+    size, checksum = (cast(dict[str, Any], known).get(key) for key in ("size", "sha256"))
     try:
-        with file.open("rb") as opened:
-            have = opened.read(cast(dict[str, Any], known)["size"])
+        have = _beginning(file, size) if type(size) is int and size >= 0 else b""
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
-    if hashlib.sha256(have).hexdigest() != cast(dict[str, Any], known)["sha256"]:
+    if hashlib.sha256(have).hexdigest() != checksum:
         raise UserError(f"{file} is damaged: it is not what the run wrote. {_mend(run)}")
 
 
@@ -73,6 +76,13 @@ def check_config(run: Path, file: Path, config: RunConfig) -> None:
             f"{file} was changed or damaged: the run in {run} was started with another; "
             "put the old one back"
         )
+
+
+def _beginning(path: Path, most: int) -> bytes:
+    if not path.is_file():  # a pipe might never end
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    with path.open("rb") as file:
+        return file.read(min(most, path.stat().st_size))
 
 
 def _mend(run: Path) -> str:

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.config import RunConfig
-from prnas.errors import UserError
 from prnas.reporting.records import BatchRecord, Score
 from prnas.training.augment import Augmentation, plain
 from prnas.training.callbacks import Validating
@@ -25,7 +24,7 @@ from prnas.training.memory import (
     is_out_of_memory,
     recover_memory,
 )
-from prnas.training.preparation import digest_of, digests
+from prnas.training.preparation import check_same, digest_of, digests
 from prnas.training.processes import Processes
 from prnas.training.randomness import seed_for
 from prnas.training.run import RunFolder
@@ -148,11 +147,7 @@ class Loop(ABC, Generic[C, S, T]):
     def load(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint of the same run on the same images."""
         for what, digest in digests(self.config, self.data_digest).items():
-            if checkpoint.state[what] != digest:
-                raise UserError(
-                    f"the {what} changed since the checkpoint was written: a resumed run needs "
-                    f"the same; start a new one, or undo the change"
-                )
+            check_same(what, checkpoint.state, digest)
         self.resumed = True
         self.state.load(checkpoint)
         self.batch.load_state(checkpoint.state["batch"])

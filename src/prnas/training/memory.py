@@ -11,6 +11,7 @@ import psutil
 import torch
 
 from prnas.config import BatchConfig
+from prnas.training.checked import whole
 
 OUT_OF_MEMORY_TEXTS = (
     *("can't allocate memory", "not enough memory", "out of memory"),
@@ -202,7 +203,12 @@ class BatchSize:
     ) -> None:
         self.rule, self.probe, self.log, self.most = rule, probe, log, most
         self.largest = min(rule.max, images)
-        self.replay = replay or {}
+        # Notes of an earlier session: none can be of more than the rule allows.
+        self.replay = {
+            place: kept
+            for place, sizes in (replay or {}).items()
+            if (kept := [size for size in sizes if size <= rule.max])
+        }
         self.batch, self.ceiling = rule.min, self.largest
 
     def restart(self) -> None:
@@ -245,8 +251,9 @@ class BatchSize:
 
     def load_state(self, state: dict[str, int]) -> None:
         """As it was saved, or as much of it as makes sense: there may be more processes now."""
-        self.batch = self._sensible(state["batch"])
-        self.ceiling = min(state["ceiling"], self.largest)
+        most = max(self.rule.max, self.rule.min)
+        self.batch = self._sensible(max(1, whole("batch", state["batch"], most)))
+        self.ceiling = min(whole("ceiling", state["ceiling"], most), self.largest)
 
     def _sensible(self, batch: int) -> int:
         if batch <= self.largest:

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -74,6 +75,19 @@ def check_sizes(config: RunConfig, data: DataSet, num_processes: int) -> None:
 def digests(config: RunConfig, data_digest: str) -> dict[str, str]:
     """What must be the same in a run that goes on: not where it runs, but all that it is."""
     return {"config": config_digest(config), "data": data_digest}
+
+
+def check_config(config: RunConfig, state: Mapping[str, Any]) -> None:
+    """A `UserError` unless a checkpoint's state is of a run by this config."""
+    check_same("config", state, config_digest(config))
+
+
+def check_same(what: str, state: Mapping[str, Any], digest: str) -> None:
+    if state.get(what) != digest:
+        raise UserError(
+            f"the {what} changed since the checkpoint was written: a resumed run needs "
+            f"the same; start a new one, or undo the change"
+        )
 
 
 def digest_of(parts: Sequence[Images], class_names: Sequence[str], numbers: Normalization) -> str:

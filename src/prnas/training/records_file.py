@@ -22,8 +22,7 @@ class RecordsFile:
         self.path, self._warn = path, warn
         self._content = bytearray(content)
         self._hash = hashlib.sha256(content)
-        found = path.read_bytes() if path.exists() else b""
-        if found[: len(content)] != content:
+        if self._beginning(len(content)) != content:
             self._set_aside()
             write_atomically(path, content)
             warn(f"{path} was damaged: it is written anew, from the checkpoint")
@@ -70,6 +69,12 @@ class RecordsFile:
         write_atomically(self.path, bytes(self._content))
         self._file = self.path.open("ab")
         self._warn(f"{self.path} was moved or changed by another program: it is written anew")
+
+    def _beginning(self, size: int) -> bytes:
+        if not self.path.is_file():
+            return b""
+        with self.path.open("rb") as file:
+            return file.read(size)
 
     def _set_aside(self) -> None:
         if self.path.exists():

@@ -13,6 +13,7 @@ from prnas.reporting.records import TrainedRecord, TrainingParts, TrainingRecord
 from prnas.retrain_config import LAST_EPOCHS, RetrainConfig
 from prnas.space.size import NetworkSize, network_size
 from prnas.training.callbacks import TrainingStep
+from prnas.training.checked import whole
 from prnas.training.loop import Loop, Setup, score
 from prnas.training.preparation import cosine, some_places
 from prnas.training.randomness import torch_generator
@@ -60,8 +61,12 @@ class Retraining(Loop[RetrainConfig, RetrainState, RetrainSteps]):
         return {"trained": self.trained.model_dump() if self.trained else None}
 
     def load_own_state(self, state: Mapping[str, Any]) -> None:
+        position, epochs = self.state.position, self.config.training.epochs
+        whole("epoch", position.epoch, most=epochs)
         if state["trained"] is not None:
             self.trained = TrainedRecord(**state["trained"])
+        elif position.done or (position.epoch == epochs and not self.state.errors):
+            raise ValueError("it is said to be done, but has no results")
 
     @property
     def drop_path(self) -> float:

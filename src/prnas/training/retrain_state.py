@@ -9,6 +9,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from prnas.nets.network import Network, build
 from prnas.retrain_config import RetrainConfig
+from prnas.training.checked import finite
 from prnas.training.run_state import RunState, sgd
 
 
@@ -77,4 +78,4 @@ class RetrainState(RunState):
         return {"errors": self.errors}
 
     def _load_own(self, state: Mapping[str, Any]) -> None:
-        self.errors = list(state["errors"])
+        self.errors = [finite("a test error", one) for one in state["errors"]]

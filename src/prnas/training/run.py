@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 from prnas.atomic import remove_leftovers, sync_folder, write_atomically
 from prnas.config import RunConfig
 from prnas.errors import UserError
+from prnas.models.files import read_file
 from prnas.recipes import KINDS, task_of
 from prnas.reporting.records import Record, to_line
 from prnas.space.genotype import Genotype
@@ -27,6 +28,7 @@ from prnas.yaml_files import dump_yaml, parse_yaml
 
 C = TypeVar("C", bound=RunConfig)
 CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
+_MOST_TEXT = 16_000_000  # bytes of a config or an environment
 ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lock"
 
 
@@ -123,7 +125,7 @@ class RunFolder:
 
     def _read(self, name: str) -> str:
         path = self.path / name
-        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
     def save(self, checkpoint: Checkpoint) -> None:
         assert self._records is not None
@@ -207,10 +209,11 @@ class RunFolder:
     def _add_session(self, command: Sequence[str], computed_on: Mapping[str, Any]) -> None:
         path = self.path / ENVIRONMENT
         sessions: list[Any] = []
-        if path.exists():
+        if path.is_file():
             try:
-                sessions = list(parse_json(path.read_text(encoding="utf-8"))["sessions"])
-            except (FormatError, KeyError, TypeError, UnicodeDecodeError):
+                text = read_file(path, _MOST_TEXT).decode()
+                sessions = list(parse_json(text)["sessions"])
+            except (FormatError, KeyError, TypeError, UnicodeDecodeError, OSError):
                 sessions = []  # it only informs: a damaged one stops nobody
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         own = {
@@ -258,7 +261,7 @@ def parse_config(file: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
     """A run's config file, which must be of that kind."""
     path = file.parent
     try:
-        data = parse_yaml(file.read_text(encoding="utf-8"))
+        data = parse_yaml(read_file(file, _MOST_TEXT).decode())
         task, wanted = task_of(data), str(kind().to_data()["task"])
         if task in KINDS and task != wanted:
             raise UserError(f"{path} is the run of a {task}: use `prnas {task} --resume {path}`")

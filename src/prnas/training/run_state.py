@@ -10,8 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from prnas.training.checked import finite, finite_each, optimizer_state, whole
 from prnas.training.checkpoint import Checkpoint, prefixed, under
 from prnas.training.randomness import torch_generator
+
+# What the optimizers keep of a parameter.
+_SGD, _ADAM = frozenset({"momentum_buffer"}), frozenset({"step", "exp_avg", "exp_avg_sq"})
 
 
 @dataclass(slots=True)
@@ -155,12 +159,13 @@ class RunState(ABC):
     def load(self, checkpoint: Checkpoint) -> None:
         """Go on exactly where the checkpoint was made."""
         state, tensors = checkpoint.state, checkpoint.tensors
-        self.position = Position(**state["position"])
-        so_far = dict(state["so_far"])
-        sums = {part: Sums(**one) for part, one in so_far.pop("sums").items()}
-        self.so_far = EpochSoFar(sums=sums, **so_far)
-        self.elapsed = state["elapsed"]
-        self.work_done = [(work, seconds) for work, seconds in state["work_done"]]
+        self.position = _position(state["position"])
+        self.so_far = self._so_far(dict(state["so_far"]))
+        self.elapsed = finite("elapsed", state["elapsed"])
+        self.work_done = [
+            (finite("work", work), finite("seconds", seconds))
+            for work, seconds in state["work_done"]
+        ]
         self._load_own(state)
         for name, module in self.modules().items():
             module.load_state_dict(under(name, tensors))
@@ -169,6 +174,29 @@ class RunState(ABC):
             _load_optimizer(optimizer, parameters, under(prefix, tensors))
         for name, generator in self.generators.items():
             generator.set_state(tensors[f"generators/{name}"])
+
+    def _so_far(self, plain: dict[str, Any]) -> EpochSoFar:
+        sums = {part: _sums(plain["sums"][part]) for part in self.step_parts}
+        seconds = finite_each("seconds", plain["seconds"], self.parts)
+        memory, lr = finite("memory", plain["memory"]), finite("lr", plain["lr"])
+        return EpochSoFar(sums, seconds, memory, lr)
+
+
+def _position(plain: Mapping[str, Any]) -> Position:
+    found = Position(**plain)
+    for name in ("cycle", "epoch", "step", "cycle_step", "images"):
+        whole(name, getattr(found, name), most=2**63)
+    if type(found.done) is not bool:
+        raise ValueError(f"done must be true or false, got {found.done!r:.60}")
+    return found
+
+
+def _sums(plain: Mapping[str, Any]) -> Sums:
+    return Sums(
+        finite("loss", plain["loss"]),
+        finite("correct", plain["correct"]),
+        whole("images", plain["images"], most=2**63),
+    )
 
 
 def sgd(
@@ -185,6 +213,13 @@ def _load_optimizer(
     parameters: Mapping[str, nn.Parameter],
     tensors: Mapping[str, Tensor],
 ) -> None:
+    keys = _ADAM if isinstance(optimizer, torch.optim.Adam) else _SGD
+    owners = {name.rpartition("/")[0] for name in tensors}
+    for owner in owners:
+        optimizer_state(owner, under(owner, tensors), keys)
+    own = {id(one) for group in optimizer.param_groups for one in group["params"]}
+    if keys == _SGD and owners and len(owners) != len(own):
+        raise ValueError(f"{len(owners)} of {len(own)} parameters have a momentum")
     for name, tensor in tensors.items():
         owner, key = name.rsplit("/", 1)
         parameter = parameters[owner]

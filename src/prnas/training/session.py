@@ -17,7 +17,7 @@ from prnas.training.checkpoint import Checkpoint
 from prnas.training.data import load
 from prnas.training.loop import Interrupted, Loop, Setup
 from prnas.training.memory import MemoryProbe, free_memory, is_out_of_memory, probe_for
-from prnas.training.preparation import check_sizes
+from prnas.training.preparation import check_config, check_sizes
 from prnas.training.processes import Processes
 from prnas.training.run import RunFolder, read_config
 from prnas.training.run_rules import fixed
@@ -166,6 +166,8 @@ def _run(
             processes.begin(_kept(config, path))
             for problem in problems:
                 say(f"{problem}; going on from the one before it")
+            if checkpoint is not None:
+                check_config(config, checkpoint.state)  # before a network is built by it
             setup = Setup(
                 config,
                 data,
@@ -179,7 +181,7 @@ def _run(
             )
             loop = kind.make(setup)
             if checkpoint is not None:
-                loop.load(checkpoint)
+                _load(loop, checkpoint)
             start = kind.start_of(loop, folder.path if folder else None, checkpoint is not None)
             for one in callbacks:
                 one.on_start(start)
@@ -220,6 +222,20 @@ def _kept(config: RunConfig, folder: str | None) -> str:
         f"The last checkpoint is kept: `prnas {task} --resume {shlex.quote(folder)}` goes on from "
         "it, with any number of processes (--devices)."
     )
+
+
+def _load(loop: Loop[Any, Any, Any], checkpoint: Checkpoint) -> None:
+    """What a checkpoint holds may be of another release, or made up, whatever its checksums say."""
+    try:
+        loop.load(checkpoint)
+    except UserError:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise UserError("there is not enough memory to go on with this run") from None
+        raise UserError(
+            f"the checkpoint does not fit this run ({type(error).__name__}: {error!s:.200})"
+        ) from None
 
 
 def _opened(

@@ -57,7 +57,8 @@ class Stream:
     def load_state(self, state: Mapping[str, int]) -> None:
         """Go to a saved position, forwards or backwards."""
         passes, position = state["passes"], state["position"]
-        if passes < 0 or not 0 <= position < len(self._places):
+        whole = type(passes) is int and type(position) is int
+        if not whole or passes < 0 or not 0 <= position < len(self._places):
             raise UserError(
                 f"the saved position ({passes} passes and {position} images) is none of a stream "
                 f"of {len(self._places)} images: is this the same data?"

@@ -1,5 +1,6 @@
 """CIFAR-10 and CIFAR-100 in their official binary format."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,8 +65,9 @@ def _part(spec: CifarSpec, paths: list[Path]) -> Part:
 
 def _class_names(spec: CifarSpec, folder: Path) -> tuple[str, ...]:
     """Those in the archive's list, or numbers where it is missing."""
+    path = folder / spec.names_file
     try:
-        with (folder / spec.names_file).open("rb") as file:
+        with path.open("rb") if path.is_file() else io.BytesIO() as file:  # a pipe might never end
             text = file.read(_MOST_NAMES).decode("utf-8", "replace")
     except OSError:
         text = ""

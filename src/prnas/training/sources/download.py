@@ -81,7 +81,7 @@ def _chunks(wanted: Download, otherwise: str) -> Iterator[bytes]:
         # The address is one of ours, and http or https.
         with urllib.request.urlopen(wanted.url, timeout=_TIMEOUT) as answer:  # noqa: S310
             length = answer.headers.get("Content-Length", "")
-            total = int(length) if length.isdecimal() else None
+            total = int(length) if length.isdecimal() and len(length) < 16 else None
             received = 0
             with bar(wanted.name, total, in_bytes=True) as shown:
                 while chunk := answer.read(_CHUNK):

@@ -1,6 +1,8 @@
 """A folder of image files, one folder inside it for each class."""
 
 import os
+import stat
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -128,11 +130,20 @@ def _images(
             for name in sorted(one for one in names if not one.startswith(".")):
                 path = Path(inner, name)
                 ending = path.suffix.lower()
-                if ending in endings():
+                if ending in endings() and not _is_pipe(path):
                     relative = path.relative_to(folder.parent).as_posix()
                     yield _File(path, labels[folder.name], os.fsencode(relative))
                 else:
                     ignored[_readable(ending) or "without an ending"] += 1
+
+
+def _is_pipe(path: Path) -> bool:
+    """Or a device: reading it might never end. What cannot be looked at is told when it is read."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def _raise(error: OSError) -> None:
@@ -174,7 +185,9 @@ def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[n
     with (
         bar("reading images", len(files)) as shown,
         ThreadPoolExecutor(max(1, options.threads)) as threads,
+        warnings.catch_warnings(),
     ):
+        warnings.simplefilter("ignore")  # Pillow's; what matters is refused
         for _ in threads.map(decode, range(len(files))):
             shown.advance()
     return pixels, broken

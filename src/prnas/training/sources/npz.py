@@ -1,8 +1,8 @@
 """Images and labels in NumPy's .npz files, of which nothing is ever unpickled."""
 
+import math
 import struct
 import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from prnas.errors import UserError
+from prnas.training.sources.pictures import MOST_PIXELS
 from prnas.training.sources.rows import ArrayRows, ChosenRows, MappedRows, Part, Piece, Rows, Source
 from prnas.training.sources.split import stratified
 
@@ -20,7 +21,8 @@ _TRAIN = (("x_train", "y_train"), ("train_images", "train_labels"))
 _TEST = (("x_test", "y_test"), ("test_images", "test_labels"), ("val_images", "val_labels"))
 _CHANNELS = (1, 3, 4)
 _MOST_CLASSES = 100_000
-_MOST_LABEL_BYTES = 2**33
+_MOST_IMAGES = 2**26
+_MOST_NAMES_BYTES = 2**24
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,19 @@ def read_npz(
     may take.
     """
     try:
+        if not (path.is_file() or path.is_dir()) and path.exists():
+            raise UserError(f"{path} is no plain file")  # a device or a pipe may never end
         with zipfile.ZipFile(path) as file:
             arrays = {name: _header(path, file, name) for name in _names(file)}
             return _Reader(path, file, arrays, available).source(test_share, say)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise UserError(f"{path} is no readable .npz file: {error}") from None
+    except UserError:
+        raise
+    except MemoryError:
+        raise UserError(f"{path} takes more than the memory that is free") from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
+    except Exception as error:  # damaged files make zipfile and its unpackers raise almost anything
+        raise UserError(f"{path} is no readable .npz file: {error!s:.200}") from None
 
 
 def _names(file: zipfile.ZipFile) -> list[str]:
@@ -70,7 +78,7 @@ def _header(path: Path, file: zipfile.ZipFile, name: str) -> _Array:
             version = npy.read_magic(stream)
             read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
             shape, fortran, dtype = read(stream)
-        except (ValueError, KeyError):
+        except Exception:  # NumPy parses it as Python's literals, which fail in many ways
             raise UserError(f"{path}: '{name}' is not an array of numbers") from None
         array = _Array(name, info, shape, dtype, fortran, stream.tell())
     if dtype.hasobject:
@@ -127,18 +135,19 @@ class _Reader:
 
     def _part(self, images: str, labels: str) -> Part:
         found = self.arrays[labels]
-        if found.dtype.kind not in "iu" or found.shape not in [(n := found.shape[:1]), (*n, 1)]:
+        if found.dtype.kind not in "iu" or found.shape[1:] not in ((), (1,)):
             raise UserError(
                 f"{self.path}: '{labels}' must be whole numbers, one for each image; "
                 f"got {_said(found)}"
             )
-        if self.arrays[images].shape[:1] != found.shape[:1] or not found.shape[0]:
+        number = found.shape[0] if found.shape else 0
+        if self.arrays[images].shape[:1] != found.shape[:1] or not number:
             raise UserError(
                 f"{self.path}: '{images}' is {_said(self.arrays[images])}, "
                 f"'{labels}' is {_said(found)}: there must be a label for each of the images"
             )
-        if found.num_bytes > _MOST_LABEL_BYTES:
-            raise UserError(f"{self.path}: '{labels}' has too many entries")
+        if number > _MOST_IMAGES:  # a small file may unpack to any number of zeros
+            raise UserError(f"{self.path}: '{labels}' has more than {_MOST_IMAGES:,} entries")
         values = self._load(found).reshape(-1)
         least, most = int(values.min()), int(values.max())
         if least < 0 or most >= _MOST_CLASSES:
@@ -182,9 +191,14 @@ class _Reader:
                 )
             names = tuple(map(str, range(most + 1)))
         else:
-            if array.dtype.kind != "U" or len(array.shape) != 1 or array.num_bytes > 2**24:
+            fits = (
+                array.num_bytes <= _MOST_NAMES_BYTES
+                and max(array.shape, default=0) <= _MOST_CLASSES
+            )
+            if array.dtype.kind != "U" or len(array.shape) != 1 or not fits:
                 raise UserError(
-                    f"{self.path}: 'class_names' must be a list of texts, got {_said(array)}"
+                    f"{self.path}: 'class_names' must be a list of texts, at most {_MOST_CLASSES}; "
+                    f"got {_said(array)}"
                 )
             names = tuple(str(name) for name in self._load(array))
             if most >= len(names):
@@ -199,7 +213,8 @@ class _Reader:
 def _layout(path: Path, array: _Array) -> tuple[tuple[int, int, int], bool]:
     """Channels, height and width, and whether the channels come last."""
     sizes = array.shape[1:]
-    if array.dtype == np.uint8 and all(0 < size <= 2**14 for size in sizes):
+    fits = all(0 < size <= 2**14 for size in sizes) and math.prod(sizes) <= 4 * MOST_PIXELS
+    if array.dtype == np.uint8 and fits:
         if len(sizes) == 2:
             return (1, sizes[0], sizes[1]), False
         if len(sizes) == 3:
@@ -240,4 +255,4 @@ def _chosen(part: Part, places: np.ndarray[Any, np.dtype[np.int64]]) -> Part:
 
 
 def _said(array: _Array) -> str:
-    return f"{array.dtype} of shape {array.shape}"
+    return f"{array.dtype!s:.60} of shape {array.shape!s:.200}"

@@ -12,8 +12,9 @@ from prnas.errors import UserError
 
 MOST_PIXELS = 2**26  # of one image, before it is made smaller; a small file may claim billions
 _GREY = frozenset({"1", "L", "I;16", "I;16B", "I;16L", "I;16N"})
-# EPS is a program that another program would run; the others are only recognized, not decoded.
-_NOT_READ = frozenset({"EPS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG"})
+# EPS is a program that another program would run; Pillow before 12.2 unpacks FITS without a bound;
+# the others are only recognized, not decoded.
+_NOT_READ = frozenset({"EPS", "FITS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG"})
 
 
 class BrokenPictureError(UserError):

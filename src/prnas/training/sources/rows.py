@@ -3,6 +3,7 @@
 Readers are plain values that worker processes receive; what they hold open stays behind.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,7 +118,9 @@ class PictureRows:
 
     def read(self, places: Places) -> Pixels:
         channels, size, _ = self.shape
-        read = [read_picture(self.paths[place], size, channels) for place in places.tolist()]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow's; what matters is refused
+            read = [read_picture(self.paths[place], size, channels) for place in places.tolist()]
         return np.stack(read) if read else np.empty((0, *self.shape), np.uint8)
 
 

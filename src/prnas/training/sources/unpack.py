@@ -53,7 +53,8 @@ def unpack_tar(archive: Path, folder: str, sizes: Mapping[str, int], into: Path)
         for kept in scratch.iterdir():
             kept.chmod(0o644)
             os.replace(kept, into / kept.name)
-    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError) as error:
+    # tarfile itself stumbles over some numbers in headers.
+    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError) as error:
         raise UserError(f"{archive} is damaged: {error}") from None
     except OSError as error:
         raise UserError(f"cannot unpack {archive} into {into}: {error.strerror or error}") from None

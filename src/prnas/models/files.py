@@ -1,0 +1,58 @@
+"""Files of our own, read with care: plain files only, verified before they fill the memory."""
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+
+from safetensors.torch import load
+from torch import Tensor
+
+_LARGE = 2**28  # bytes, from which on a file is verified before it is loaded
+_CHUNK = 2**22
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """The bytes of a file; an `OSError` if it is a pipe or a device, or has more than `most`."""
+    if _size(path) > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return path.read_bytes()
+
+
+def read_verified(path: Path, checksum: str, most: int | None = None) -> bytes | None:
+    """The bytes of a file if that is their SHA-256, and they are no more than `most`.
+
+    An `OSError` as above, but for the size.
+    """
+    size = _size(path)
+    if most is not None and size > most:
+        return None
+    # A file with a hole may claim any size, and have none of it on the disk.
+    if size > _LARGE and _digest(path) != checksum:
+        return None
+    data = path.read_bytes()
+    return data if hashlib.sha256(data).hexdigest() == checksum else None
+
+
+def _size(path: Path) -> int:
+    size = path.stat().st_size
+    if not path.is_file():  # reading it might never end
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    return size
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def tensors_in(data: bytes) -> dict[str, Tensor]:
+    """The tensors of a safetensors file; a `ValueError` for whatever is wrong with it."""
+    try:
+        return load(data)
+    except Exception as error:  # the library's own, or a KeyError for a type that PyTorch has not
+        said = f"{type(error).__name__}: {error}"
+        raise ValueError(f"no tensors can be read from it ({said:.200})") from None
