@@ -219,7 +219,15 @@ def header_bomb() -> bytes:
     return gzip.compress(member.tobuf() + bytes(member.size))
 
 
+def endless() -> bytes:
+    """A member that is not wanted, and claims more than can be skipped in a lifetime."""
+    member = special("tiny-bin/readme.html", tarfile.REGTYPE)
+    member.size = 2**80
+    return gzip.compress(member.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+
+
 EVIL = {
+    "endless": endless(),
     "parent": tar({"../evil.bin": b"x"}),
     "inner parent": tar({"tiny-bin/../../evil.bin": b"x"}),
     "absolute": tar({"/tmp/evil.bin": b"x"}),  # noqa: S108

@@ -13,18 +13,27 @@ from prnas.errors import UserError
 
 _SPARE = 1 << 20  # for headers and for small files that nobody needs
 _CHUNK = 1 << 20
+_MOST_EMPTY = 100  # readings after the end; tarfile itself needs one or two
 
 
 class _Bounded:
-    """A stream that refuses to give more than `most` bytes."""
+    """A stream that refuses to give more than `most` bytes.
+
+    Nor does it say for ever that there is nothing more: tarfile would ask so until it has passed a
+    member of 2**90 bytes.
+    """
 
     def __init__(self, stream: gzip.GzipFile, most: int, name: Path) -> None:
         self._stream, self._left, self._name = stream, most, name
+        self._empty = 0
 
     def read(self, number: int = -1) -> bytes:
         limit = self._left + 1
         data = self._stream.read(limit if number < 0 else min(number, limit))
         self._left -= len(data)
+        self._empty += not data
+        if self._empty > _MOST_EMPTY:
+            raise EOFError("a member is longer than the archive")
         if self._left < 0:
             raise UserError(f"{self._name} unpacks to more than it should; nothing was kept")
         return data
