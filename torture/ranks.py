@@ -183,10 +183,12 @@ def main() -> None:
         most = progress_of(folder / "whole")
         for number in range(wanted.rounds):
             run = folder / f"run-{number}"
+            kind = chance.choice([signal.SIGKILL, signal.SIGSTOP])
             blow = Blow(
                 rank=chance.randrange(2),
-                kind=chance.choice([signal.SIGKILL, signal.SIGSTOP]),
-                checkpoints=chance.randrange(most),  # 0: while the processes start
+                kind=kind,
+                # 0: while the processes start, for which they have ten minutes.
+                checkpoints=chance.randrange(int(kind == signal.SIGSTOP), most),
                 seconds=chance.uniform(0, 0.5),
             )
             outcome = disturb([*arguments, "--name", run.name], folder, run, blow)

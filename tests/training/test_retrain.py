@@ -19,6 +19,7 @@ from prnas.errors import UserError
 from prnas.reporting.records import TrainedRecord, TrainingRecord, read_records, without_varying
 from prnas.retrain_config import RetrainConfig
 from prnas.space import zoo
+from prnas.space.genotype import Genotype
 from prnas.training import retrain_steps
 from prnas.training.augment import Augmentation, plain
 from prnas.training.data import load, normalization
@@ -358,3 +359,35 @@ def test_settings_that_cannot_work_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=said):
             RetrainConfig.from_data(wrong)
+
+
+def test_the_genotype_may_be_a_file_or_a_searchs_folder(
+    images: Path, tmp_path: Path, reference: Path
+) -> None:
+    config = small_training(images, training={"epochs": 1, "warmup_epochs": 0})
+    found = Genotype.loads((reference / "genotype.json").read_text(encoding="utf-8"))
+    for place in (reference, str(reference / "genotype.json")):
+        assert prnas.retrain(place, config).model.card.genotype == found
+    with pytest.raises(UserError, match="cannot read"):
+        prnas.retrain(tmp_path, config)
+    (tmp_path / "bad.json").write_text("{")
+    with pytest.raises(UserError, match=r"bad\.json"):
+        prnas.retrain(tmp_path / "bad.json", config)
+
+
+@pytest.mark.slow
+def test_compiled_it_trains_about_the_same(images: Path) -> None:
+    plain, compiled = (
+        prnas.retrain(
+            "pr-darts-dl1",
+            small_training(
+                images,
+                training={"epochs": 2},
+                network={"drop_path": 0.0},
+                compute={"compile": compiled},
+            ),
+        )
+        for compiled in (False, True)
+    )
+    losses = [[one.training.loss for one in run.epochs] for run in (plain, compiled)]
+    assert losses[1] == pytest.approx(losses[0], rel=0.02)  # rounding differs

@@ -4,37 +4,41 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prnas import recipes
+from prnas.errors import UserError
 from prnas.reporting.records import TrainingRecord, read_records
 from prnas.retrain_config import RetrainConfig
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
+from prnas.space.problems import FormatError
 from prnas.training.callbacks import RetrainResult, TrainingCallback, TrainingStart
+from prnas.training.integrity import check_genotype
 from prnas.training.memory import MemoryProbe
 from prnas.training.own_watchers import for_training
 from prnas.training.processes import Processes
 from prnas.training.retrain_loop import Retraining
-from prnas.training.run import RECORDS, RunFolder
+from prnas.training.run import GENOTYPE, RECORDS, RunFolder
 from prnas.training.session import Kind, NewFolder, Stopped, resume_run, start_run
 
 __all__ = ["Stopped", "resume", "retrain", "start"]
 
 
 def retrain(
-    genotype: Genotype | str,
+    genotype: Genotype | str | Path,
     config: RetrainConfig | str = "retrain-quick",
     *,
     runs: Path | str | None = None,
     name: str | None = None,
     callbacks: Sequence[TrainingCallback] = (),
 ) -> RetrainResult:
-    """Train the network of a genotype, or of a published cell, by a config or a recipe's name.
+    """Train the network of a genotype by a config or a recipe's name.
 
-    Without `runs`, nothing is written; with it, the run gets a folder of its own in there. Nothing
-    is printed: `callbacks` see what goes on.
+    The genotype may also be a published cell's name, a file, or the folder of a search. Without
+    `runs`, nothing is written; with it, the run gets a folder of its own in there. Nothing is
+    printed: `callbacks` see what goes on.
     """
     recipe = config if isinstance(config, str) else "retrain"
     found = recipes.get_retrain(config) if isinstance(config, str) else config
-    cells = zoo.get(genotype) if isinstance(genotype, str) else genotype
+    cells = genotype if isinstance(genotype, Genotype) else _genotype_of(genotype)
     return start(
         found.model_copy(update={"genotype": cells}),
         runs=None if runs is None else Path(runs),
@@ -42,6 +46,22 @@ def retrain(
         recipe=recipe,
         callbacks=callbacks if runs is None else for_training(callbacks),
     )
+
+
+def _genotype_of(given: str | Path) -> Genotype:
+    if isinstance(given, str) and (given in zoo.names() or not Path(given).exists()):
+        return zoo.get(given)  # which says what there is, if it is none of them
+    path = Path(given)
+    file = path / GENOTYPE if path.is_dir() else path
+    try:
+        found = Genotype.loads(file.read_text(encoding="utf-8"))
+    except (FormatError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: {error}") from None
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    if path.is_dir():
+        check_genotype(path, file, found.to_json())
+    return found
 
 
 def start(
