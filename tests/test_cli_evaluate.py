@@ -178,6 +178,16 @@ def test_a_damaged_model_is_refused(here: Cli, digits: str, tmp_path: Path) -> N
         assert "cells" in here.bad(*command)
 
 
+def test_a_refusal_leaves_no_folder_behind(here: Cli, tmp_path: Path) -> None:
+    model = save_tiny(tmp_path / "model")
+    data = json.loads((model / CARD).read_text(encoding="utf-8"))
+    del data["card_sha256"]
+    (model / CARD).write_text(json.dumps(data | {"std": [1e-40]}), encoding="utf-8")
+    said = here.bad("evaluate", str(model), "--skip-speed", "-o", str(tmp_path / "out"))
+    assert "not finite" in said
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_words_of_the_command_line_are_those_of_the_room() -> None:
     text = good("evaluate", "--help")
     assert f"[choices: {', '.join(get_args(Part))}]" in " ".join(text.replace("│", " ").split())

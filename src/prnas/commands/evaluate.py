@@ -3,6 +3,8 @@
 import json
 import shlex
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -58,11 +60,9 @@ def run(wanted: Wanted) -> None:
     loaded = _load(model, wanted, device)
     try:
         check_fit(model.card, loaded)
-        if wanted.out is not None:
-            _make(wanted.out)
         from prnas.commands.bars import Bars
 
-        with Bars() as bars:
+        with _made(wanted.out), Bars() as bars:
             found = evaluate(
                 model,
                 loaded,
@@ -109,11 +109,22 @@ def _note(text: str) -> None:
     print(f"note: {visible(text)}", file=sys.stderr)
 
 
-def _make(folder: Path) -> None:
+@contextmanager
+def _made(folder: Path | None) -> Generator[None]:
+    """Make the folder, which may fail, before the work; if the work fails, it goes again."""
+    new = folder is not None and not folder.exists()
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot make the folder {folder}: {error.strerror}") from None
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {folder}: {error.strerror}") from None
+        yield
+    except BaseException:
+        if folder is not None and new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def _write(wanted: Wanted, found: Evaluation, text: str) -> None:
