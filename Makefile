@@ -23,7 +23,7 @@ search: $(VENV)/.installed
 	@$(BIN)/prnas search $(ARGS)
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 -rs
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow
