@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[2]
     [
         ["kills", "--kills", "6", "--seed", "1"],
         ["disk", "--rounds", "1", "--seed", "1"],
-        ["signals", "--signals", "4", "--seed", "1"],
+        pytest.param(["signals", "--signals", "4", "--seed", "1"], marks=pytest.mark.slow),
     ],
-    ids=lambda arguments: arguments[0],
+    ids=["kills", "disk", "signals"],
 )
 def test_as_promised(arguments: list[str]) -> None:
     name, *options = arguments
