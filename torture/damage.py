@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from prnas.training.checkpoint import Checkpoints
+from tests.training.real_processes import progress_of
 from tests.training.watching import assert_same_run
 from torture.small_runs import Kind, kinds
 from torture.torturer import torturer
@@ -50,7 +50,7 @@ def _stopped(kind: Kind) -> Path:
     """A run that was stopped half way."""
     child = kind.begin("stopped")
     run = kind.folder / "runs" / "stopped"
-    while len(Checkpoints(run / "checkpoints", 2).numbers()) < 2 or _number(run) < 6:
+    while progress_of(run) < 6:
         assert child.poll() is None, child.said
         time.sleep(0.005)
     child.send(signal.SIGTERM)
@@ -58,10 +58,6 @@ def _stopped(kind: Kind) -> Path:
     target = kind.folder / "runs" / f"stopped-{kind.command}"
     run.rename(target)
     return target
-
-
-def _number(run: Path) -> int:
-    return max(Checkpoints(run / "checkpoints", 2).numbers(), default=0)
 
 
 def _damage(path: Path, way: str, random: Random) -> None:

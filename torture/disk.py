@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.training.real_processes import progress_of
 from tests.training.watching import assert_same_run
 from torture.children import Child
 from torture.small_runs import Kind, kinds
@@ -158,11 +159,7 @@ def race(kind: Kind, run: Path, random: Random) -> None:
 
 def wait_for(child: Child, run: Path, checkpoints: int) -> None:
     """Until there were so many checkpoints."""
-    folder = run / "checkpoints"
-    while True:
-        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-        if max((int(name) for name in names if name.isdecimal()), default=0) >= checkpoints:
-            return
+    while progress_of(run) < checkpoints:
         assert child.poll() is None, child.said
         time.sleep(0.002)
 

@@ -24,6 +24,7 @@ import psutil
 from prnas.training.checkpoint import Checkpoints
 from prnas.training.integrity import newest_state
 from prnas.yaml_files import dump_yaml
+from tests.training.real_processes import progress_of
 from tests.training.settings import small_config, write_images
 from tests.training.watching import assert_same_run
 
@@ -145,12 +146,6 @@ def check_whole(run: Path) -> None:
     checkpoint, problems = Checkpoints(run / "checkpoints", 2).newest()
     assert checkpoint is not None
     assert not problems, problems
-
-
-def progress_of(run: Path) -> int:
-    folder = run / "checkpoints"
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
 def write_recipe(folder: Path, seconds: float) -> Path:

@@ -2,6 +2,7 @@
 
 import argparse
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,10 +33,4 @@ def torturer(doc: str | None, act: Callable[..., dict[str, Any]], **numbers: int
     for name, value in found.items():
         print(f"  {name}: {value}")
     print(f"  all as promised, after {time.perf_counter() - start:.0f} s", flush=True)
-    _remove(folder)
-
-
-def _remove(folder: Path) -> None:
-    import shutil
-
     shutil.rmtree(folder, ignore_errors=True)

@@ -13,7 +13,7 @@ from prnas.space.genotype import Genotype
 from prnas.space.problems import FormatError, suggestion
 from prnas.space.reading import MAX_CHARACTERS
 from prnas.space.setting import SETTINGS, Setting, setting_from_data
-from prnas.training.integrity import check_config, check_genotype
+from prnas.training.integrity import check_genotype, check_run_config
 from prnas.yaml_files import parse_yaml
 
 
@@ -66,7 +66,7 @@ def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
     except FormatError as error:
         raise _in_file(config_file, error) from None
     run = recipes.config_from_data(data)
-    check_config(folder, config_file, run)
+    check_run_config(folder, config_file, run)
     if isinstance(run, RetrainConfig):
         return run.genotype, run.data.model_dump()
     if not found.is_file():

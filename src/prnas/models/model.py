@@ -2,7 +2,9 @@
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors.torch import save as save_tensors
@@ -16,6 +18,7 @@ from prnas.nets.network import Network, build
 from prnas.space.problems import FormatError
 from prnas.space.size import network_size
 
+R = TypeVar("R")
 WEIGHTS, CARD = "model.safetensors", "model.json"
 FOLDER = "model"  # in a run's folder
 MOST_CARD_BYTES = 16_000_000
@@ -48,7 +51,12 @@ class Model(nn.Module):
 
 def network_of(card: ModelCard) -> Network:
     """The card's network, its weights still to be filled in; without an auxiliary head."""
-    return build(
+    return _by_card(build, card)
+
+
+def _by_card(make: Callable[..., R], card: ModelCard) -> R:
+    """What is made of a network's description, which the card has."""
+    return make(
         card.genotype,
         card.channels,
         card.cells,
@@ -154,12 +162,4 @@ def _filled(card: ModelCard, tensors: dict[str, Tensor]) -> Network | None:
 
 
 def num_parameters(card: ModelCard) -> int:
-    return network_size(
-        card.genotype,
-        card.channels,
-        card.cells,
-        card.num_classes,
-        stem=card.stem,
-        output=card.output,
-        input_channels=card.input_shape[0],
-    ).parameters
+    return _by_card(network_size, card).parameters

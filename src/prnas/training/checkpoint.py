@@ -24,11 +24,11 @@ from prnas.errors import UserError
 from prnas.models.files import read_file, read_verified, tensors_in
 from prnas.space.problems import FormatError
 from prnas.space.reading import check_header, parse_json
+from prnas.training.integrity import CHECKSUMS, STATE
 
 FORMAT = "prnas-checkpoint"
 VERSION = 2
-STATE, TENSORS, RECORDS = "state.json", "tensors.safetensors", "records.jsonl"
-CHECKSUMS = "checksums.json"
+TENSORS, RECORDS = "tensors.safetensors", "records.jsonl"
 _UNFINISHED = ".unfinished-"
 _NAME = re.compile(r"[0-9]{6}|[1-9][0-9]{6,15}")
 _MOST_CHECKSUMS = 2**16  # bytes

@@ -68,7 +68,7 @@ def check_genotype(run: Path, file: Path, found: Any) -> None:
         raise UserError(f"{file} is damaged: it is not what the search found. {_mend(run)}")
 
 
-def check_config(run: Path, file: Path, config: RunConfig) -> None:
+def check_run_config(run: Path, file: Path, config: RunConfig) -> None:
     """Raise if a run's config is not the one that it was started with."""
     known = newest_state(run).get("config")
     if known is not None and known != config_digest(config):
