@@ -10,6 +10,7 @@ from prnas.commands.run_files import read_view
 from prnas.config import SearchConfig
 from prnas.errors import UserError
 from prnas.space.genotype import Genotype
+from prnas.training.checkpoint import Checkpoint, Checkpoints
 from prnas.training.run import DECISIONS, RunFolder
 from prnas.training.search import resume, start
 from tests.training.settings import small_config
@@ -83,6 +84,21 @@ def test_a_folder_that_goes_away_under_a_run(images: Path, tmp_path: Path, how: 
         assert not folder.exists()
     if how != "deleted":
         assert resume(other).genotype
+
+
+def test_a_folder_that_goes_away_in_the_midst_of_a_checkpoint(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, save = tmp_path / "a", Checkpoints.save
+
+    def moved_away(self: Checkpoints, checkpoint: Checkpoint) -> None:
+        folder.rename(tmp_path / "b")
+        save(self, checkpoint)
+
+    monkeypatch.setattr(Checkpoints, "save", moved_away)
+    with pytest.raises(UserError, match="is no longer there: it was moved or deleted"):
+        start(small_config(images), runs=tmp_path, name="a")
+    assert not folder.exists()
 
 
 def test_a_damaged_genotype_is_noticed_and_mended(

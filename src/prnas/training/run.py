@@ -134,6 +134,7 @@ class RunFolder:
             self._records.sync()
             self.checkpoints.save(checkpoint)
         except OSError as error:
+            self._check_there()
             raise UserError(
                 f"cannot save a checkpoint in {self.checkpoints.folder}: {error.strerror}. "
                 f"The one before it is kept: `prnas {_task(self.config)} --resume {self.path}` "
@@ -169,13 +170,14 @@ class RunFolder:
 
     def log_batch(self, place: str, batch: int) -> None:
         """Note a decision about the batch size, for a search that has to repeat it."""
-        self._check_there()
-        try:
+
+        def add() -> None:
             with (self.path / DECISIONS).open("a", encoding="utf-8") as file:
                 # The line break comes first: the line before may have been torn by a kill.
                 file.write("\n" + json.dumps([place, batch, _check_sum(place, batch)]))
-        except OSError as error:
-            raise UserError(f"cannot write {self.path / DECISIONS}: {error.strerror}") from None
+
+        self._check_there()
+        self.writing(DECISIONS, add)
 
     def batch_decisions(self) -> dict[str, list[int]]:
         """All decisions so far, by their place; torn and damaged lines are left out.
@@ -204,6 +206,7 @@ class RunFolder:
         try:
             act()
         except OSError as error:
+            self._check_there()  # it may have gone in the midst of this
             raise UserError(f"cannot write {self.path / name}: {error.strerror}") from None
 
     def _add_session(self, command: Sequence[str], computed_on: Mapping[str, Any]) -> None:
