@@ -1,4 +1,4 @@
-"""A training's step: ours, against a plain NCHW loop with a usual DataLoader, on the same network.
+"""A training's step: ours, against the textbook's network in a plain loop with a usual DataLoader.
 
 Each turn of each way runs in a process of its own, on random images of CIFAR-10's size. The plain
 loop varies its images one by one in two worker processes, as usual.
@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.measure import number_of, print_number, ratio
-from prnas.nets.network import build
+from benchmarks.textbook_network import TextbookNetwork
 from prnas.retrain_config import RetrainConfig
 from prnas.space import zoo
 from prnas.training.data import load
@@ -92,7 +92,7 @@ class Varied(Dataset[tuple[Tensor, int]]):
 
 def plain(name: str, batch: int, steps: int, folder: Path) -> float:
     given = arrays(folder)
-    network = build(zoo.get(name), auxiliary=True)
+    network = TextbookNetwork(zoo.get(name))
     optimizer = torch.optim.SGD(network.parameters(), 0.025, momentum=0.9, weight_decay=3e-4)
     images = Varied(given["x_train"], given["y_train"])
     batches = iter(DataLoader(images, batch, shuffle=True, num_workers=2, drop_last=True))

@@ -22,21 +22,21 @@ from typing import Any
 from tests.training.real_processes import progress_of
 from tests.training.watching import assert_same_run
 from torture.children import Child
-from torture.small_runs import Kind, kinds
+from torture.small_runs import COMMANDS, Kind, kinds
 from torture.torturer import torturer
 
 
 def torture(folder: Path, random: Random, rounds: int) -> dict[str, Any]:
     """Every fault `rounds` times, alternating between searches and trainings."""
     found = Counter[str]()
-    both = kinds(folder)
+    both = kinds(folder, commands=COMMANDS[:rounds])
     faults = [deleted, rotated, clock, race]
     if can_mount():
         faults += [full, read_only]
     else:
         found["skipped, for want of a right to mount: full, read-only"] = rounds
     for number in range(rounds):
-        kind = both[number % 2]
+        kind = both[number % len(both)]
         for fault in faults:
             fault(kind, folder / "runs" / f"{fault.__name__}-{number}", random)
             found[fault.__name__.replace("_", "-")] += 1

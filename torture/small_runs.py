@@ -1,6 +1,6 @@
 """A small search and a small training that have everything, and what they end with undisturbed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,8 +41,13 @@ class Kind:
         return start([self.command, "--resume", run, *options], self.folder, prepare)
 
 
-def kinds(folder: Path, every_minutes: float = 1e-6) -> list[Kind]:
-    """Both, each with its undisturbed run; `every_minutes` between checkpoints."""
+COMMANDS = ("search", "retrain")
+
+
+def kinds(
+    folder: Path, every_minutes: float = 1e-6, commands: Sequence[str] = COMMANDS
+) -> list[Kind]:
+    """Each with its undisturbed run; `every_minutes` between checkpoints."""
     images = write_images(folder / "images.npz")
     checkpoints = {"every_minutes": every_minutes}
     configs: dict[str, RunConfig] = {
@@ -50,9 +55,9 @@ def kinds(folder: Path, every_minutes: float = 1e-6) -> list[Kind]:
         "retrain": small_training(images, checkpoints=checkpoints),
     }
     found: list[Kind] = []
-    for command, config in configs.items():
+    for command in commands:
         path = folder / f"{command}.yaml"
-        path.write_text(dump_yaml(config.to_data()), encoding="utf-8")
+        path.write_text(dump_yaml(configs[command].to_data()), encoding="utf-8")
         kind = Kind(command, folder, path)
         child = kind.begin(kind.reference.name)
         assert child.wait() == 0, child.said

@@ -9,6 +9,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import prnas
+from benchmarks.textbook_network import TextbookNetwork
 from prnas.nets import network as network_module
 from prnas.nets.network import AuxiliaryHead, Network, build, drop_path
 from prnas.space import zoo
@@ -87,6 +88,33 @@ def test_every_published_cell_trains(name: str, output: str) -> None:
     (logits.sum() + auxiliary.sum()).backward()
     assert all(weight.grad is not None for weight in network.parameters())
     assert network.eval()(torch.randn(1, 3, 32, 32)).shape == (1, 3)
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("name", ["darts-v2", "nasnet-a", "pr-darts-ur"])
+def test_it_is_the_textbooks_network(name: str, layout: torch.memory_format) -> None:
+    ours = build(zoo.get(name), 4, 6, 5, auxiliary=True).double()
+    textbook = TextbookNetwork(zoo.get(name), 4, 6, 5).double()
+    textbook.load_state_dict(ours.state_dict())
+    images = torch.randn(4, 3, 32, 32, dtype=torch.float64)
+    outputs: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for network in (ours, textbook):
+        network.drop_path_probability = 0.3
+        torch.manual_seed(1)  # for the paths that drop
+        outputs.append(network(images.contiguous(memory_format=layout)))
+        logits, auxiliary = outputs[-1]
+        (logits.square().sum() + 0.4 * auxiliary.square().sum()).backward()
+    torch.testing.assert_close(*outputs, rtol=1e-9, atol=1e-9)
+    theirs = dict(textbook.named_parameters())
+    for weight_name, weight in ours.named_parameters():
+        assert weight.grad is not None
+        expected = theirs[weight_name].grad
+        assert expected is not None
+        close = 1e-9 * max(1, expected.abs().max().item())
+        torch.testing.assert_close(weight.grad, expected, rtol=0, atol=close, msg=weight_name)
+    torch.testing.assert_close(ours.state_dict(), textbook.state_dict(), rtol=1e-9, atol=1e-9)
+    textbook.drop_path_probability = 0.0  # it knows nothing of training
+    torch.testing.assert_close(ours.eval()(images), textbook.eval()(images)[0])
 
 
 @pytest.mark.parametrize("size", [8, 9, 15, 28, 33])
@@ -192,7 +220,7 @@ def test_identities_are_not_dropped() -> None:
     network = build(Genotype(cell, SMALL_CELL), 4, 3, 2)
     first = network.cells[0]
     assert isinstance(first, network_module.Cell)
-    x = torch.randn(3, 12, 6, 6)
+    x = torch.rand(3, 12, 6, 6)
     states = first.preprocess[0](x), first.preprocess[1](x)
     assert torch.equal(first(x, x, 0.99, None), states[0] + states[1])
     assert (network.cells[1](x, first(x, x, 0.0, None), 0.99, None) == 0).float().mean() > 0.2

@@ -49,11 +49,12 @@ def evolve_fully(setting: Setting, schedule: Schedule, generator: Random) -> Gen
     return genotype
 
 
+@pytest.mark.parametrize("number", [100, pytest.param(1_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_thousand_full_evolutions(name: str) -> None:
+def test_many_full_evolutions(name: str, number: int) -> None:
     generator, schedule = Random(7), paper_schedule()
-    found = [evolve_fully(SETTINGS[name], schedule, generator) for _ in range(1_000)]
-    assert len({genotype.dumps() for genotype in found}) == 1_000
+    found = [evolve_fully(SETTINGS[name], schedule, generator) for _ in range(number)]
+    assert len({genotype.dumps() for genotype in found}) == number
     repeated = Random(7)
     assert [evolve_fully(SETTINGS[name], schedule, repeated) for _ in range(3)] == found[:3]
 

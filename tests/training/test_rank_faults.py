@@ -32,8 +32,10 @@ def whole(recipe: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("rank", "kind"),
-    [(1, signal.SIGKILL), (0, signal.SIGSTOP)],
-    ids=["killed", "stalled"],
+    [
+        pytest.param(1, signal.SIGKILL, id="killed"),
+        pytest.param(0, signal.SIGSTOP, id="stalled", marks=pytest.mark.slow),
+    ],
 )
 def test_the_other_ends_and_the_run_goes_on_to_the_same_bits(
     recipe: Path, tmp_path: Path, whole: Path, rank: int, kind: signal.Signals

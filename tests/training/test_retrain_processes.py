@@ -30,6 +30,7 @@ def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder_of(start(config, runs=tmp_path_factory.mktemp("reference")))
 
 
+@pytest.mark.slow  # a short `torture.kills` runs with the others
 def test_killed_at_random_moments_it_ends_the_same(
     recipe: Path, tmp_path: Path, reference: Path
 ) -> None:

@@ -45,6 +45,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow  # a short `torture.kills` runs with the others
 @pytest.mark.parametrize(
     ("what", "number"), [("checkpoint._write_synced", 11), ("checkpoint.os.replace", 6)]
 )
@@ -81,7 +82,7 @@ def two_process_config(images: Path) -> SearchConfig:
     )
 
 
-@pytest.mark.parametrize("launcher", ["fabric", "torchrun"])
+@pytest.mark.parametrize("launcher", ["fabric", pytest.param("torchrun", marks=pytest.mark.slow)])
 def test_two_processes_are_one_with_twice_the_batch(
     images: Path, tmp_path: Path, launcher: str
 ) -> None:
@@ -100,6 +101,7 @@ def test_two_processes_are_one_with_twice_the_batch(
         assert torch.allclose(found, expected, rtol=1e-4, atol=1e-6), name
 
 
+@pytest.mark.slow  # a lost process, and how it goes on, is among the others
 def test_two_processes_stop_together_and_go_on(images: Path, tmp_path: Path) -> None:
     cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4}
     last = {**cycle, "morphisms": 0, "candidates": 1}

@@ -9,6 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from prnas.nets.pixels import as_matrix
+
 
 class Product(Protocol):
     """`scale * BN(D W^T)`, with BN's statistics from the batch or running."""
@@ -29,9 +31,9 @@ class Product(Protocol):
         ...
 
     def backward(
-        self, grad: Tensor, grad_sum: Tensor, pixels: Tensor, need_matrix: bool
+        self, grad: Tensor, grad_sum: Tensor | None, pixels: Tensor, need_matrix: bool
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        """Gradients of D, W and the scale. `grad_sum` is `grad` summed over its pixels."""
+        """Gradients of D, W and the scale. `grad_sum`: `grad` summed over its pixels, if known."""
         ...
 
     def forget(self) -> None:
@@ -128,9 +130,11 @@ class Folded:
         pass
 
     def backward(
-        self, grad: Tensor, grad_sum: Tensor, pixels: Tensor, need_matrix: bool
+        self, grad: Tensor, grad_sum: Tensor | None, pixels: Tensor, need_matrix: bool
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         product = torch.mm(grad.t(), pixels)
+        if grad_sum is None:
+            grad_sum = grad.sum(0)
         if not self.training:
             raw = (self.matrix * product).sum(1) - self.mean * grad_sum
             grad_matrix = product * self.scaled[:, None] if need_matrix else None
@@ -152,18 +156,19 @@ class Folded:
 
 
 class Direct:
-    """As textbooks do it: `centered` is D W^T less its mean, and is kept."""
+    """As textbooks do it: `raw` is D W^T, and is kept. PyTorch's own BN kernels do the rest."""
 
     keeps_output = True
 
     __slots__ = (
         "bias",
         "bn",
-        "centered",
         "matrix",
         "mean",
         "num_pixels",
+        "raw",
         "reciprocal",
+        "scale",
         "scaled",
         "training",
         "variance",
@@ -179,52 +184,66 @@ class Direct:
     ) -> None:
         self.matrix, self.bn, self.training = matrix, bn, training
         self.num_pixels = pixels.shape[0]
-        raw = torch.mm(pixels, matrix.t())
+        self.raw: Tensor | None = torch.mm(pixels, matrix.t())
         if training:
-            self.mean = raw.mean(0)
+            self.mean, self.variance = _statistics(_one_image(self.raw), None, None, 0.0)
         else:
             assert bn.running_mean is not None
-            self.mean = bn.running_mean
-        self.centered: Tensor | None = raw.sub_(self.mean)
-        if training:
-            self.variance = (self.centered * self.centered).mean(0)
-        else:
             assert bn.running_var is not None
-            self.variance = bn.running_var
+            self.mean, self.variance = bn.running_mean, bn.running_var
         self.reciprocal = (self.variance + bn.eps).rsqrt_()
+        self.scale = scale
         self.scaled = self.reciprocal if scale is None else self.reciprocal * scale
-        self.bias: Tensor | None = None
+        self.bias: Tensor | None = -self.mean * self.scaled
 
     def output(self, pixels: Tensor) -> Tensor:
-        assert self.centered is not None
-        return self.centered * self.scaled
+        assert self.raw is not None
+        assert self.bias is not None
+        return torch.addcmul(self.bias, self.raw, self.scaled)
 
     def add_to(self, total: Tensor | None, pixels: Tensor) -> Tensor:
-        assert self.centered is not None
+        assert self.raw is not None
         if total is None:
-            return self.centered * self.scaled
-        return total.addcmul_(self.centered, self.scaled)
+            return self.raw * self.scaled
+        return total.addcmul_(self.raw, self.scaled)
 
     def forget(self) -> None:
-        self.centered = None
+        self.raw = None
 
     def remember(self, pixels: Tensor) -> None:
-        self.centered = torch.mm(pixels, self.matrix.t()).sub_(self.mean)
+        self.raw = torch.mm(pixels, self.matrix.t())
 
     def backward(
-        self, grad: Tensor, grad_sum: Tensor, pixels: Tensor, need_matrix: bool
+        self, grad: Tensor, grad_sum: Tensor | None, pixels: Tensor, need_matrix: bool
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        assert self.centered is not None
-        # For each output channel, the sum over pixels of its gradient times its normalised value.
-        along = (grad * self.centered).sum(0).mul_(self.reciprocal)
-        if self.training:
-            pull = along * self.reciprocal * self.scaled * (-1 / self.num_pixels)
-            constant = self.scaled * grad_sum * (-1 / self.num_pixels)
-            raw = torch.addcmul(constant, grad, self.scaled).addcmul_(self.centered, pull)
-        else:
-            raw = grad * self.scaled
-        grad_matrix = torch.mm(raw.t(), pixels) if need_matrix else None
-        return torch.mm(raw, self.matrix), grad_matrix, along.sum()
+        assert self.raw is not None
+        weight = torch.ones_like(self.mean)  # the kernel wants one for each channel
+        if self.scale is not None:
+            weight *= self.scale
+        by_images, along, _ = _normalisation_backward(
+            _one_image(grad),
+            _one_image(self.raw),
+            weight,
+            self.mean,
+            self.variance,
+            self.mean,
+            self.reciprocal,
+            self.training,
+            self.bn.eps,
+            [True, True, False],
+        )
+        by_raw = as_matrix(by_images)
+        grad_matrix = torch.mm(by_raw.t(), pixels) if need_matrix else None
+        return torch.mm(by_raw, self.matrix), grad_matrix, along.sum()
+
+
+_statistics = torch.ops.aten.batch_norm_update_stats.default
+_normalisation_backward = torch.ops.aten.native_batch_norm_backward.default
+
+
+def _one_image(matrix: Tensor) -> Tensor:
+    """Pixels by channels as a channels-last image one pixel wide, as BN's kernels want it."""
+    return matrix.t()[None, :, :, None]
 
 
 def update_running_statistics(products: list[Product]) -> None:

@@ -193,7 +193,7 @@ class _Backward:
         if phases not in self.by_phases:
             self.by_phases[phases] = split_phases(self.grad, phases)
         grad: Tensor | None = self.by_phases[phases]
-        grad_sum = self.grad_sum
+        grad_sum: Tensor | None = self.grad_sum
         parameter = one.first + sum(len(link.parameters()) for link in one.chain)
         for place in reversed(range(len(one.chain))):
             link, kept = one.chain[place], chain[place]
@@ -222,7 +222,7 @@ class _Backward:
                 assert grad is not None
                 phases_before = one.chain[place - 1].phases
                 grad = next_input_gradient(grad, x, phases_before, link.phases)
-                grad_sum = as_matrix(grad).sum(0)
+                grad_sum = None
         if self.needed[one.feature]:
             assert grad is not None
             self._add_feature(one, grad)

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.nets.initialize import construct
+from prnas.nets.operations import ConvChain, ReluFirst, preprocess
 from prnas.nets.operations import build as build_operation
-from prnas.nets.operations import preprocess
 from prnas.space import genotype as space
 from prnas.space.genotype import NUM_INPUTS, Genotype, Role
 from prnas.space.plan import CellPlan, plan_cells, reduction_places
@@ -18,24 +18,36 @@ from prnas.space.size import Output, Stem
 AUXILIARY_STRIDE: dict[Stem, int] = {"cifar": 3, "imagenet": 2}
 
 
-def drop_path(x: Tensor, probability: float, generator: torch.Generator | None = None) -> Tensor:
+def drop_path(
+    x: Tensor,
+    probability: float,
+    generator: torch.Generator | None = None,
+    *,
+    in_place: bool = False,
+) -> Tensor:
     """Set whole images of a batch to zero with `probability`; scale the others to keep the mean."""
-    return drop(x, (x.shape[0], *(1,) * (x.ndim - 1)), probability, generator)
+    return drop(x, (x.shape[0], *(1,) * (x.ndim - 1)), probability, generator, in_place=in_place)
 
 
 def drop(
-    x: Tensor, shape: Sequence[int], probability: float, generator: torch.Generator | None
+    x: Tensor,
+    shape: Sequence[int],
+    probability: float,
+    generator: torch.Generator | None,
+    *,
+    in_place: bool = False,
 ) -> Tensor:
     """`x` times a mask of `shape` that is zero with `probability` and keeps the mean."""
     keep = 1 - probability
     # Drawn where the generator lives (the CPU), so that every device drops the same.
     place = generator.device if generator is not None else x.device
     kept = torch.empty(shape, dtype=x.dtype, device=place).bernoulli_(keep, generator=generator)
-    return x * (kept / keep).to(x.device)
+    kept = (kept / keep).to(x.device)
+    return x.mul_(kept) if in_place else x * kept
 
 
 class Cell(nn.Module):
-    """A cell of the final network: two edges into each node."""
+    """A cell of the final network: two edges into each node. It reads rectified images."""
 
     def __init__(self, cell: space.Cell, plan: CellPlan, output: Output) -> None:
         super().__init__()
@@ -68,19 +80,33 @@ class Cell(nn.Module):
         drop_probability: float,
         generator: torch.Generator | None,
     ) -> Tensor:
-        states = [self.preprocess[0](before_last), self.preprocess[1](last)]
+        states = [self.preprocess[0](before_last, True), self.preprocess[1](last, True)]
+        rectified: dict[int, Tensor] = {}  # once for all operations that want it
         for inputs, node in zip(self.inputs, self.operations, strict=True):
             parts: list[Tensor] = []
             for source, operation in zip(inputs, node.children(), strict=True):
-                part = operation(states[source])
+                if isinstance(operation, ReluFirst | ConvChain):
+                    if source not in rectified:
+                        rectified[source] = F.relu(states[source])
+                    part = operation(rectified[source], True)
+                else:
+                    part = operation(states[source])
                 if drop_probability > 0 and not isinstance(operation, nn.Identity):
-                    part = drop_path(part, drop_probability, generator)
+                    part = drop_path(part, drop_probability, generator, in_place=True)
                 parts.append(part)
-            states.append(parts[0] + parts[1])
+            states.append(_sum(node, parts))
         out = [states[state] for state in self.concat]
         if self.output == "concat":
             return torch.cat(out, dim=1)
         return torch.stack(out).mean(dim=0)
+
+
+def _sum(node: nn.Module, parts: Sequence[Tensor]) -> Tensor:
+    """Both parts of a node, in the memory of one that nobody else reads: no identity's."""
+    for place, operation in enumerate(node.children()):
+        if not isinstance(operation, nn.Identity):
+            return parts[place].add_(parts[1 - place])
+    return parts[0] + parts[1]
 
 
 class AuxiliaryHead(nn.Module):
@@ -189,11 +215,16 @@ class Network(nn.Module):
     def forward(
         self, images: Tensor, generator: torch.Generator | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
+        # Whatever reads a stem or a cell that is not the last wants its ReLU: made once, in place.
         before_last, last = self.stem(images)
+        before_last = F.relu(before_last, inplace=True)
+        last = F.relu(last, inplace=True) if last is not before_last else before_last
         drop = self.drop_path_probability if self.training else 0.0
         auxiliary_logits = None
         for place, cell in enumerate(self.cells):
             before_last, last = last, cell(before_last, last, drop, generator)
+            if place < len(self.cells) - 1:
+                last = F.relu(last, inplace=True)
             if self.training and self.auxiliary is not None and place == self.auxiliary_place:
                 auxiliary_logits = self.auxiliary(last)
         logits = self.classifier(last.mean(dim=(2, 3)))

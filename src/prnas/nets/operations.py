@@ -1,4 +1,8 @@
-"""Operations as modules. `build` is the only place that maps a spec to its module."""
+"""Operations as modules. `build` is the only place that maps a spec to its module.
+
+Those that begin with a ReLU are `ReluFirst`: a caller that has it already, for several of them,
+says so by `rectified`.
+"""
 
 from itertools import pairwise
 from typing import assert_never
@@ -12,7 +16,17 @@ from prnas.nets.training_conv import DepthwiseConv
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
 
 
-class SeparableConv(nn.Module):
+class ReluFirst(nn.Module):
+    """An operation on the ReLU of its input."""
+
+    def forward(self, x: Tensor, rectified: bool = False) -> Tensor:
+        return self.of_rectified(x if rectified else F.relu(x))
+
+    def of_rectified(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class SeparableConv(ReluFirst):
     """ReLU, depthwise k x k (dilated), pointwise 1 x 1, batch normalisation."""
 
     def __init__(
@@ -23,8 +37,8 @@ class SeparableConv(nn.Module):
         self.pointwise = nn.Conv2d(c_in, c_out, 1, bias=False)
         self.bn = nn.BatchNorm2d(c_out, affine=affine)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.bn(self.pointwise(self.depthwise(F.relu(x))))
+    def of_rectified(self, x: Tensor) -> Tensor:
+        return self.bn(self.pointwise(self.depthwise(x)))
 
 
 class ConvChain(nn.Sequential):
@@ -41,8 +55,16 @@ class ConvChain(nn.Sequential):
             )
         )
 
+    def forward(self, input: Tensor, rectified: bool = False) -> Tensor:
+        for link in self:
+            input = link(input, rectified)
+            if link is not self[-1]:
+                input = F.relu(input, inplace=True)  # nobody else reads a BN's output
+            rectified = True
+        return input
 
-class FactorizedReduction(nn.Module):
+
+class FactorizedReduction(ReluFirst):
     """ReLU, two 1 x 1 convolutions of stride 2, the second one pixel further both ways, BN."""
 
     def __init__(self, c_in: int, c_out: int, affine: bool) -> None:
@@ -52,8 +74,7 @@ class FactorizedReduction(nn.Module):
         self.second = nn.Conv2d(c_in, c_out - half, 1, stride=2, bias=False)
         self.bn = nn.BatchNorm2d(c_out, affine=affine)
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = F.relu(x)
+    def of_rectified(self, x: Tensor) -> Tensor:
         # Padded after the shift, so that both halves have the same size for odd images too.
         shifted = F.pad(x, (-1, 1, -1, 1))
         halves = [_halved(x, self.first), _halved(shifted, self.second)]
@@ -68,7 +89,7 @@ def _halved(x: Tensor, conv: nn.Conv2d) -> Tensor:
     return F.conv2d(every_second(x), conv.weight) if conv.training else conv(x)
 
 
-class ReluConvBN(nn.Module):
+class ReluConvBN(ReluFirst):
     """ReLU, 1 x 1 convolution, BN: brings a cell's input to its channel count."""
 
     def __init__(self, c_in: int, c_out: int, affine: bool) -> None:
@@ -76,8 +97,8 @@ class ReluConvBN(nn.Module):
         self.conv = nn.Conv2d(c_in, c_out, 1, bias=False)
         self.bn = nn.BatchNorm2d(c_out, affine=affine)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.bn(self.conv(F.relu(x)))
+    def of_rectified(self, x: Tensor) -> Tensor:
+        return self.bn(self.conv(x))
 
 
 class Pooling(nn.Module):
@@ -99,7 +120,7 @@ def pool(x: Tensor, kind: str, kernel: int, stride: int) -> Tensor:
     return F.avg_pool2d(x, kernel, stride, kernel // 2, count_include_pad=False)
 
 
-class FullConv1x7x1(nn.Module):
+class FullConv1x7x1(ReluFirst):
     """ReLU, 1 x 7 (stride along the width), 7 x 1 (stride along the height), BN."""
 
     def __init__(self, channels: int, stride: int, affine: bool) -> None:
@@ -108,8 +129,8 @@ class FullConv1x7x1(nn.Module):
         self.column = nn.Conv2d(channels, channels, (7, 1), (stride, 1), (3, 0), bias=False)
         self.bn = nn.BatchNorm2d(channels, affine=affine)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.bn(self.column(self.row(F.relu(x))))
+    def of_rectified(self, x: Tensor) -> Tensor:
+        return self.bn(self.column(self.row(x)))
 
 
 class Nothing(nn.Module):
