@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from prnas.atomic import write_atomically
+from prnas.atomic import write_output
 
 
 def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     got: list[bytes] = []
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
     reader.start()
-    write_atomically(pipe, b"hello")
+    write_output(pipe, b"hello")
     reader.join(10)
     assert got == [b"hello"]
     assert pipe.is_fifo()

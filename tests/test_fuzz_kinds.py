@@ -1,15 +1,21 @@
 """A few cases of each kind that `torture.fuzz` has thousands of; the same ones every time."""
 
+import contextlib
 import dataclasses
 import os
+import shutil
 from pathlib import Path
 from random import Random
 
 import pytest
 
+from prnas.errors import UserError
+from prnas.training.checkpoint import read_checkpoint
 from torture.fuzz import KINDS, HarmError, fuzz
 from torture.fuzzing import guard
 from torture.fuzzing.kinds import Arena, Kind, Maker
+from torture.fuzzing.made_runs import make_runs
+from torture.fuzzing.run_folders import forge
 
 SEED = 1
 CASES = {
@@ -30,6 +36,21 @@ def test_spoilt_inputs_are_refused(
     kind = dataclasses.replace(KINDS[name], alone=False)  # processes are tested elsewhere
     accepted = fuzz(kind, SEED, range(CASES[name]), tmp_path.resolve() / "arena", tell=False)
     assert accepted < CASES[name]  # else they are not spoilt enough
+
+
+def test_forged_checkpoints_get_past_the_checksums(tmp_path: Path) -> None:
+    """Else nothing is learnt of what comes after them."""
+    runs = make_runs(tmp_path)["search"]
+    whole = 0
+    for number in range(20):
+        run = tmp_path / f"run-{number}"
+        shutil.copytree(runs[0], run)
+        forge(run, Random(number))
+        newest = max(one for one in (run / "checkpoints").iterdir() if one.name.isdecimal())
+        with contextlib.suppress(UserError):
+            read_checkpoint(newest)
+            whole += 1
+    assert whole > 5
 
 
 HARMS = {

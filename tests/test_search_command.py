@@ -1,6 +1,7 @@
 """The words of `prnas search`: what is refused, before anything is imported, read or written."""
 
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +12,6 @@ import pytest
 import prnas.training
 from prnas import cli, recipes
 from prnas.cli.options import Accelerator, Precision
-from prnas.commands.run_options import while_importing
 from prnas.config import ComputeConfig, SearchConfig
 from prnas.training.callbacks import SearchResult
 from tests.in_process import Cli
@@ -209,19 +209,54 @@ def test_only_the_first_process_speaks(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_signal_while_importing_ends_the_command_after_it() -> None:
-    done: list[str] = []
-    before = signal.getsignal(signal.SIGINT)
+GUARDED = """
+import os, signal, sys
+from prnas.training import signals
+real = signals.guard
+def guard(runs):
+    assert not {"torch", "numpy"} & set(sys.modules)
+    real(runs)
+    if hasattr(signal, "SIGUSR1"):
+        os.kill(os.getpid(), signal.SIGUSR1)
+    print("alive", flush=True)
+    os.kill(os.getpid(), signal.NUMBER)
+    print("never", flush=True)
+signals.guard = guard
+sys.argv = ["prnas", "search"]
+from prnas.__main__ import main
+main()
+"""
 
-    def slow_imports() -> None:
-        with while_importing():
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_heeded_before_anything_heavy_is_imported(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    program = GUARDED.replace("NUMBER", number.name)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "alive\n", "")
+
+
+INTERRUPTED_IMPORT = """
+import sys, types
+class Swallowing(types.ModuleType):
+    def __getattr__(self, name):
+        import signal
+        try:
             signal.raise_signal(signal.SIGINT)
-            done.append("imported")  # an interrupt here might be swallowed
+        except KeyboardInterrupt:
+            raise ImportError("something was swallowed")
+sys.modules["prnas.cli"] = Swallowing("prnas.cli")
+sys.argv = ["prnas", "zoo"]
+from prnas.__main__ import main
+main()
+"""
 
-    with pytest.raises(SystemExit) as exited:
-        slow_imports()
-    assert exited.value.code == 130
-    assert done == ["imported"]
-    with while_importing():
-        pass
-    assert signal.getsignal(signal.SIGINT) is before
+
+def test_an_interrupt_that_an_import_swallows_is_no_traceback(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -101,6 +101,12 @@ def test_foreign_hosts_are_refused(server: Watching, host: str, status: int) -> 
 def test_hosts() -> None:
     assert trusted_host(["my-machine:8777"], "my-machine")
     assert trusted_host(["0.0.0.0:8777"], "0.0.0.0")  # noqa: S104
+    assert trusted_host(["192.0.2.7:8777"], "0.0.0.0")  # noqa: S104
+    assert trusted_host(["[::1]:8777"], "127.0.0.1")
+    assert trusted_host(["[2001:db8::1]"], "2001:db8::1")
+    for foreign in ("8.8.8.8", "[::1]evil.example", "localhost:1@evil.example", "localhost:x", ""):
+        assert not trusted_host([foreign], "127.0.0.1"), foreign
+    assert not trusted_host(["evil.example"], "0.0.0.0")  # noqa: S104
     assert not trusted_host(["other:8777"], "my-machine")
     assert not trusted_host([], "127.0.0.1")
     assert not trusted_host(["127.0.0.1", "127.0.0.1"], "127.0.0.1")

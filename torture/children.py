@@ -17,6 +17,7 @@ import prnas.training.retrain
 import prnas.training.search  # noqa: F401 - heavy: imported once, before all forks
 from prnas.cli import main
 from prnas.training.records_file import RecordsFile
+from prnas.training.signals import guard
 
 TIMEOUT = 120.0
 
@@ -77,6 +78,7 @@ def start(
         os.dup2(handle, 1)
         os.dup2(handle, 2)
         os.chdir(folder)
+        guard(runs=True)  # as the console command does
         prepare()
         main([str(one) for one in arguments])
         code = 0

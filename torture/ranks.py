@@ -10,6 +10,7 @@ of a run that nobody disturbed.
 import argparse
 import os
 import random
+import secrets
 import signal
 import subprocess
 import sys
@@ -163,10 +164,11 @@ def write_recipe(folder: Path, seconds: float) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--timeout", type=float, default=6.0, help="seconds that processes wait")
     wanted = parser.parse_args()
+    print(f"a process that is killed or stalled. seed {wanted.seed}", flush=True)
     chance = random.Random(wanted.seed)
     seconds: dict[str, list[float]] = {"SIGKILL": [], "SIGSTOP": []}
     resumed = {1: 0, 2: 0}

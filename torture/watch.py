@@ -1,26 +1,28 @@
 """A burst of bad clients against a live report on this machine, bounded in number and in time.
 
-`python -m torture.watch --rounds 20` serves a made-up run, attacks it again and again, and says how
-many threads and handles are left over: none should be.
+python -m torture.watch [--rounds 10] [--seed N]
+
+Serves a made-up run and attacks it again and again; no thread and no handle may be left over.
 """
 
-import argparse
 import contextlib
-import secrets
 import socket
-import sys
-import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import cast
+from typing import Any, cast
+
+import psutil
 
 from prnas.commands import watch_server
 from prnas.commands.watch_server import LiveReport, WatchServer
 from tests.synthetic_runs import write_search
+from torture.torturer import torturer
 
 SECONDS = 5.0  # that a client waits at most
+MANY, SLOW = 300, 50  # clients in a burst
 
 NEVER_CUT = b"a slow client was never cut off"
 GOOD = b"GET /data.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -91,36 +93,58 @@ def _send(port: int, request: bytes, got: list[bytes], slow: bool) -> None:
                 return
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m torture.watch", description=__doc__)
-    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
-    parser.add_argument("--rounds", type=int, default=10)
-    wanted = parser.parse_args()
-    print(f"seed {wanted.seed}")
+def torture(folder: Path, random: Random, rounds: int) -> dict[str, Any]:
+    """So many bursts; after each, a good client is served and nothing is left over."""
     watch_server.SECONDS = 2.0
-    with tempfile.TemporaryDirectory() as folder:
-        report = LiveReport(write_search(Path(folder) / "run", cycles=2), print)
-        server = WatchServer("127.0.0.1", 0, report, lambda: None)
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        port = cast(int, server.server_port)
-        before = threading.active_count()
-        for number in range(wanted.rounds):
-            start = time.monotonic()
-            got = burst(port, malformed=300, slow=50, seed=wanted.seed + number)
-            time.sleep(2 * watch_server.SECONDS)
-            with socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection:
-                connection.sendall(GOOD)
-                served = b" 200 " in connection.recv(100)
-            left = threading.active_count() - before
-            print(f"round {number}: {time.monotonic() - start:.1f} s, served {served}, left {left}")
-            if (
-                not served or NEVER_CUT in got or left > 1
-            ):  # the good client's own may still be ending
-                return 1
-        server.shutdown()
-        server.server_close()
-    return 0
+    report = LiveReport(write_search(folder / "run", cycles=2), print)
+    server = WatchServer("127.0.0.1", 0, report, lambda: None)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    port = cast(int, server.server_port)
+    before = _held()
+    seconds: list[float] = []
+    for _ in range(rounds):
+        start = time.monotonic()
+        got = burst(port, malformed=MANY, slow=SLOW, seed=random.randrange(10**6))
+        seconds.append(time.monotonic() - start)
+        assert NEVER_CUT not in got
+        _wait_until(lambda: _is_served(port), "a good client is not served any more")
+        _wait_until(lambda: _is_within(_held(), before), f"more than {before}: {_held()}")
+    server.shutdown()
+    server.server_close()
+    return {
+        "bursts": rounds,
+        "  malformed clients in each": MANY,
+        "  slow clients in each": SLOW,
+        "  seconds until all were let go, at most": f"{max(seconds):.1f}",
+        "threads and handles left over": 0,
+    }
+
+
+def _held() -> tuple[int, int]:
+    """Threads and handles of this process, server and clients alike."""
+    return threading.active_count(), psutil.Process().num_fds()
+
+
+def _is_within(found: tuple[int, int], most: tuple[int, int]) -> bool:
+    return all(one <= other for one, other in zip(found, most, strict=True))
+
+
+def _is_served(port: int) -> bool:
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(("127.0.0.1", port), timeout=SECONDS) as connection,
+    ):
+        connection.sendall(GOOD)
+        return b" 200 " in connection.recv(100)
+    return False
+
+
+def _wait_until(happens: Callable[[], bool], problem: str) -> None:
+    end = time.monotonic() + 3 * SECONDS
+    while not happens():
+        assert time.monotonic() < end, problem
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    torturer(__doc__, torture, rounds=10)

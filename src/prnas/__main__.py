@@ -2,15 +2,26 @@
 
 import sys
 
+RUNS = ("search", "retrain")
+
 
 def main() -> None:
-    """The console command; Ctrl-C is taken seriously from the first import on."""
+    """The console command; signals are taken seriously from the first import on."""
+    from prnas.training import signals
+
+    signals.guard(runs=sys.argv[1:2] != [] and sys.argv[1] in RUNS)
     try:
         from prnas.cli import main
 
         main()
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception:
+        if signals.interrupted:  # whoever was being imported made another error of it
+            sys.exit(130)
+        raise
+    finally:
+        signals.leave_from_now()
 
 
 if __name__ == "__main__":

@@ -11,13 +11,21 @@ from pathlib import Path
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
+def write_output(target: Path, data: bytes) -> None:
+    """Write to where a person said: a file, atomically; or into a device or a pipe."""
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)
+    else:
+        write_atomically(target, data)
+
+
 def write_atomically(target: Path, data: bytes) -> None:
-    """Write a file that no reader ever sees half of; on failure nothing is left behind."""
+    """Write a file that no reader ever sees half of; on failure nothing is left behind.
+
+    A link, or a pipe that nobody reads from, gives way to the file: nothing is written elsewhere.
+    """
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
-    if target.exists() and not target.is_file():
-        target.write_bytes(data)  # a device or a pipe, which must not become a file
-        return
     # Not a `tempfile`: those are readable by their owner alone, whatever the umask says.
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
     try:

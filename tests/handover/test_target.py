@@ -90,14 +90,14 @@ def test_a_failed_write_leaves_nothing(
 ) -> None:
     (tmp_path / "a").mkdir()
     wanted = find_target(tmp_path / name, None)
-    real = target.write_atomically
+    real = target.write_output
 
     def full_after_one(file: Path, data: bytes) -> None:
         if file == wanted.files[1]:
             raise OSError(28, "No space left on device", str(file))
         real(file, data)
 
-    monkeypatch.setattr(target, "write_atomically", full_after_one)
+    monkeypatch.setattr(target, "write_output", full_after_one)
     with pytest.raises(UserError, match=r"cannot write .*: No space left"):
         write(wanted, (b"1", b"2"))
     assert [one.name for one in tmp_path.rglob("*")] == ["a"]

@@ -1,11 +1,13 @@
 """A run's files are damaged, rotated, moved or deleted: it is told, mended, and never believed."""
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
-from prnas.commands.files import genotype_and_data
+from prnas.commands.files import genotype, genotype_and_data
+from prnas.commands.report import run as report
 from prnas.commands.run_files import read_view
 from prnas.config import SearchConfig
 from prnas.errors import UserError
@@ -113,6 +115,9 @@ def test_a_damaged_genotype_is_noticed_and_mended(
     edges = changed["normal"]["nodes"][1]
     edges[0]["input"] = ({0, 1, 2} - {edge["input"] for edge in edges}).pop()
     (folder / "genotype.json").write_text(Genotype.from_json(changed).dumps())
+    for use in (genotype_and_data, genotype, lambda name: read_view(Path(name).parent)):
+        with pytest.raises(UserError, match=r"genotype\.json is damaged"):
+            use(str(folder / "genotype.json"))
     with pytest.raises(UserError, match=r"genotype\.json is damaged"):
         genotype_and_data(str(folder))
     resume(folder)
@@ -124,8 +129,68 @@ def test_a_damaged_config_is_noticed_where_a_run_is_used(tmp_path: Path, referen
     shutil.copytree(reference, folder)
     path = folder / "config.yaml"
     path.write_text(path.read_text().replace("seed: 1", "seed: 3", 1))
-    with pytest.raises(UserError, match=r"config\.yaml was changed or damaged"):
-        genotype_and_data(str(folder))
+    for use in (genotype_and_data, lambda name: read_view(Path(name))):
+        with pytest.raises(UserError, match=r"config\.yaml was changed or damaged"):
+            use(str(folder))
+
+
+OWN = (
+    *("records.jsonl", "environment.json", "genotype.json", "batch-decisions.jsonl", "report.html"),
+    *("checkpoints", "checkpoints/000001", "checkpoints/000001/state.json", "model"),
+)
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_nothing_is_written_through_a_link_or_a_pipe(
+    tmp_path: Path, reference: Path, name: str, kind: str
+) -> None:
+    folder, outside = tmp_path / "run", tmp_path / "outside"
+    shutil.copytree(reference, folder)
+    if name == "checkpoints/000001":  # whichever is there
+        name = str(min((folder / "checkpoints").iterdir()).relative_to(folder))
+    path = folder / name
+    path.parent.mkdir(exist_ok=True)
+    if path.is_dir():
+        path.rename(outside)
+    else:
+        path.unlink(missing_ok=True)
+        outside.write_text("precious")
+    path.symlink_to(outside) if kind == "link" else os.mkfifo(path)
+    before = {one: one.stat().st_mtime_ns for one in [outside, *outside.rglob("*")]}
+    with pytest.raises(UserError, match=r"is not a run's folder|is a link, or no plain file"):
+        resume(folder)
+    assert {one: one.stat().st_mtime_ns for one in [outside, *outside.rglob("*")]} == before
+
+
+def test_what_lies_beside_a_runs_files_is_left_alone(tmp_path: Path, reference: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(reference, folder)
+    (folder / "notes").symlink_to(tmp_path)
+    assert resume(folder).genotype
+
+
+@pytest.mark.parametrize("name", ["batch-decisions.jsonl", "records.jsonl"])
+def test_a_file_too_large_to_be_true_is_not_read(
+    tmp_path: Path, reference: Path, name: str
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(reference, folder)
+    if name == "records.jsonl":
+        shutil.rmtree(folder / "checkpoints")
+    os.truncate((folder / name), 2**40)
+    with pytest.raises(UserError, match=f"cannot read .*{name}: File too large"):
+        resume(folder)
+
+
+def test_a_report_replaces_a_pipe(tmp_path: Path, reference: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(reference, folder)
+    page = folder / "report.html"
+    page.unlink(missing_ok=True)
+    os.mkfifo(page)
+    report([folder], None, None, as_json=True)
+    assert page.is_file()
 
 
 def test_damaged_decisions_about_the_batch_do_not_count(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def _checkpoint(arena: Arena) -> Maker:
         run = case / "run"
         shutil.copytree(random.choice(runs[command]), run)
         if random.random() < 0.6:
-            _forge(run, random)
+            forge(run, random)
         else:
             _damage(run, random, arena.canary)
         return [command, "--resume", str(run)]
@@ -35,7 +35,7 @@ def _checkpoint(arena: Arena) -> Maker:
     return make
 
 
-def _forge(run: Path, random: Random) -> None:
+def forge(run: Path, random: Random) -> None:
     """Another content of the newest checkpoint, with the checksums that fit it."""
     newest = max(one for one in (run / "checkpoints").iterdir() if one.name.isdecimal())
     for one in (run / "checkpoints").iterdir():
@@ -52,7 +52,8 @@ def _forge(run: Path, random: Random) -> None:
         raw = (newest / TENSORS).read_bytes()
         (newest / TENSORS).write_bytes(spoilt_tensors(raw, random))
     sums = {
-        name: hashlib.sha256((newest / name).read_bytes()).hexdigest() for name in (STATE, TENSORS)
+        name: hashlib.sha256((newest / name).read_bytes()).hexdigest()
+        for name in (STATE, TENSORS, RECORDS)
     }
     (newest / CHECKSUMS).write_text(json.dumps(sums))
 

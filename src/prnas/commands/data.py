@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from prnas.atomic import write_atomically
+from prnas.atomic import write_output
 from prnas.commands.output import facts, show, show_heading, show_json, show_next, show_prose, table
 from prnas.config import DataConfig
 from prnas.errors import UserError
@@ -191,6 +191,6 @@ def _write_sample(
     values = Normalization(tuple(found["mean"]), tuple(found["std"]))
     augmentation = Augmentation(config.flip, config.crop_padding, config.cutout, values)
     try:
-        write_atomically(path, contact_sheet(loaded, augmentation, seed))
+        write_output(path, contact_sheet(loaded, augmentation, seed))
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None

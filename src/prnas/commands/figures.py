@@ -4,7 +4,7 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
-from prnas.atomic import write_atomically
+from prnas.atomic import write_output
 from prnas.errors import UserError
 from prnas.reporting.page.view import View
 
@@ -45,7 +45,7 @@ def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
             target = folder if len(views) == 1 else folder / name
             target.mkdir(parents=True, exist_ok=True)
             for file, content in figures(view.data(), view.genotype):
-                write_atomically(target / file, content)
+                write_output(target / file, content)
                 written.append(target / file)
     except OSError as error:
         raise UserError(f"cannot write figures to {folder}: {error.strerror}") from None

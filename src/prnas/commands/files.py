@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from prnas import recipes
-from prnas.atomic import write_atomically
+from prnas.atomic import write_output
 from prnas.config import RunConfig, SearchConfig
 from prnas.errors import UserError
 from prnas.retrain_config import RetrainConfig
@@ -15,6 +15,8 @@ from prnas.space.reading import MAX_CHARACTERS
 from prnas.space.setting import SETTINGS, Setting, setting_from_data
 from prnas.training.integrity import check_genotype, check_run_config
 from prnas.yaml_files import parse_yaml
+
+GENOTYPE = "genotype.json"
 
 
 def read_text(path: Path) -> str:
@@ -37,7 +39,7 @@ def read_text(path: Path) -> str:
 def write_text(path: Path, text: str) -> None:
     """Write a whole file or nothing, or a `UserError` that says why not."""
     try:
-        write_atomically(path, text.encode())
+        write_output(path, text.encode())
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
 
@@ -48,9 +50,12 @@ def genotype(name: str) -> Genotype:
         return zoo.get(name)
     path = _existing(name, "published cell", zoo.names())
     try:
-        return Genotype.loads(read_text(path))
+        found = Genotype.loads(read_text(path))
     except FormatError as error:
         raise _in_file(path, error) from None
+    if path.name == GENOTYPE:  # in the folder of a search, it must be what was found there
+        check_genotype(path.parent, path, found.to_json())
+    return found
 
 
 def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
@@ -58,7 +63,7 @@ def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
     folder = Path(name)
     if name in zoo.names() or not _is_folder(folder):
         return genotype(name), None
-    config_file, found = folder / "config.yaml", folder / "genotype.json"
+    config_file, found = folder / "config.yaml", folder / GENOTYPE
     if not config_file.is_file():
         raise UserError(f"{folder} is not a run's folder: it has no config.yaml")
     try:
@@ -74,9 +79,7 @@ def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
             f"the search in {folder} has not found its cells yet; go on with "
             f"`prnas search --resume {folder}`"
         )
-    cells = genotype(str(found))
-    check_genotype(folder, found, cells.to_json())
-    return cells, run.images.model_dump()
+    return genotype(str(found)), run.images.model_dump()
 
 
 def _is_folder(path: Path) -> bool:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from prnas.atomic import write_atomically, write_output
 from prnas.commands.output import show, show_json, show_next
 from prnas.commands.run_files import is_run, read_group, read_view, runs_in
 from prnas.errors import UserError
@@ -35,7 +36,8 @@ def run(folders: list[Path], out: Path | None, figures: Path | None, as_json: bo
     views = [read_view(*one) for one in zip(found, names, strict=True)]
     try:
         group = read_group(folders[0]) if len(folders) == 1 else None
-        write_page(path, views, group=group)
+        write = write_output if out is not None else write_atomically
+        write_page(path, views, group=group, write=write)
         size = path.stat().st_size
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None

@@ -11,7 +11,6 @@ from prnas.commands.run_options import (
     check_resume,
     settings,
     show_stopped,
-    while_importing,
 )
 from prnas.errors import UserError
 from prnas.retrain_config import RetrainConfig
@@ -89,12 +88,11 @@ def _config(wanted: Wanted, overrides: list[str]) -> RetrainConfig:
 
 
 def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -> None:
-    with while_importing():
-        from prnas.commands.trained import show_seeds, show_trained
-        from prnas.commands.training_display import TrainingDisplay
-        from prnas.training import retrain, seeds
-        from prnas.training.callbacks import TrainingCallback
-        from prnas.training.own_watchers import for_training
+    from prnas.commands.trained import show_seeds, show_trained
+    from prnas.commands.training_display import TrainingDisplay
+    from prnas.training import retrain, seeds
+    from prnas.training.callbacks import TrainingCallback
+    from prnas.training.own_watchers import for_training
 
     command = ["prnas", *sys.argv[1:]]
     displays: list[TrainingDisplay] = []

@@ -1,10 +1,11 @@
 """A run's folder as the report reads it: config, environment, records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from prnas.commands.files import read_text
+from prnas import recipes
+from prnas.commands.files import GENOTYPE, genotype, read_text
 from prnas.errors import UserError
 from prnas.reporting.page.group import SEED, GroupInfo
 from prnas.reporting.page.plain import list_at
@@ -13,7 +14,7 @@ from prnas.reporting.page.view import RunInfo, View, sessions_of
 from prnas.reporting.record_reader import RecordReader
 from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
-from prnas.training.integrity import check_records
+from prnas.training.integrity import check_records, check_run_config, newest_state
 from prnas.yaml_files import parse_yaml
 
 CONFIG, RECORDS, ENVIRONMENT = "config.yaml", "records.jsonl", "environment.json"
@@ -84,6 +85,19 @@ def _sessions(path: Path) -> Sequence[Any]:
         return ()  # a missing one stops nobody
 
 
+def _check_whole(folder: Path, config: Mapping[str, Any]) -> None:
+    """A `UserError` if a run's config or genotype is not what its checkpoint says."""
+    if not newest_state(folder):
+        return
+    try:
+        known = recipes.config_from_data(dict(config))
+    except FormatError as error:
+        raise UserError(f"{folder / CONFIG}: {error}") from None
+    check_run_config(folder, folder / CONFIG, known)
+    if (folder / GENOTYPE).is_file():
+        genotype(str(folder / GENOTYPE))
+
+
 class RunFollower:
     """A run's view, and the records that it has not seen yet."""
 
@@ -91,7 +105,9 @@ class RunFollower:
         self.folder, self._name = folder, name
         check_records(folder, folder / RECORDS)
         self._reader = RecordReader(folder / RECORDS)
-        self.view = view_of(read_info(folder, name))
+        info = read_info(folder, name)
+        _check_whole(folder, info.config)
+        self.view = view_of(info)
 
     def update(self) -> bool:
         """Read what is new; whether there was anything."""

@@ -2,31 +2,14 @@
 
 import json
 import shlex
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from prnas.commands.output import show
 from prnas.errors import UserError
-from prnas.training import signals
 from prnas.training.run_rules import fixed
 
 RUNS = Path("runs")
-
-
-@contextmanager
-def while_importing() -> Generator[None]:
-    """Imports that take seconds: a signal meanwhile ends the command after them, two at once.
-
-    Raised within an import, an interrupt may be swallowed by whoever is being imported.
-    """
-    signals.second = signals.leave
-    with signals.stop_signals() as asked:
-        yield
-    if asked.number:
-        sys.exit(signals.EXIT + asked.number)
 
 
 def settings(values: dict[str, Any]) -> list[str]:

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prnas.commands import files
 from prnas.commands.pictures import check_picture, save_picture
@@ -12,11 +12,12 @@ from prnas.commands.run_options import (
     check_resume,
     settings,
     show_stopped,
-    while_importing,
 )
 from prnas.training import signals
-from prnas.training.callbacks import SearchResult
 from prnas.training.run_rules import check_name
+
+if TYPE_CHECKING:
+    from prnas.training.callbacks import SearchResult
 
 DEFAULT_RECIPE = "quick"
 
@@ -62,10 +63,9 @@ def run(wanted: Wanted) -> None:
         overrides += settings(science)
         config = files.search_config(wanted.recipe or DEFAULT_RECIPE, overrides)
 
-    with while_importing():
-        from prnas.commands.display import Display
-        from prnas.training import search as engine
-        from prnas.training.own_watchers import for_search
+    from prnas.commands.display import Display
+    from prnas.training import search as engine
+    from prnas.training.own_watchers import for_search
 
     display = Display(quiet=wanted.quiet)
     callbacks = for_search([display])
@@ -95,7 +95,7 @@ def run(wanted: Wanted) -> None:
         _draw(result, wanted.picture)
 
 
-def _draw(result: SearchResult, path: Path) -> None:
+def _draw(result: "SearchResult", path: Path) -> None:
     from prnas.reporting.drawing import draw_genotype
 
     title = result.folder.name if result.folder else None

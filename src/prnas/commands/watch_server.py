@@ -2,6 +2,7 @@
 
 import hashlib
 import ipaddress
+import re
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -194,19 +195,26 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are not worth a line, and could write anything into the terminal."""
 
 
-def trusted_host(values: Sequence[str], told: str) -> bool:
-    """Whether a request names this machine by an address, as localhost, or as it was told to.
+_HOST = re.compile(r"(\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^\[\]:@/\s]+))(:[0-9]{1,5})?", re.ASCII)
 
-    A web site that lets its own name point here (DNS rebinding) would come with that name.
+
+def trusted_host(values: Sequence[str], told: str) -> bool:
+    """Whether a request names this machine: as it was told to, or by a loopback address.
+
+    Told to listen on all addresses, it does not know by which it is reached: then any will do, but
+    no other name. A web site that lets its own name point here (DNS rebinding) would come with
+    that name.
     """
     if len(values) != 1:
         return False
-    host = values[0].strip().lower()
-    host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    parts = _HOST.fullmatch(values[0].strip().lower())
+    if parts is None:
+        return False
+    host = parts["six"] or parts["name"]
     if host in ("localhost", told):
         return True
     try:
-        ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host)
+        return address.is_loopback or ipaddress.ip_address(told).is_unspecified
     except ValueError:
         return False
-    return True

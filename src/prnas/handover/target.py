@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from prnas.atomic import write_atomically
+from prnas.atomic import write_output
 from prnas.errors import UserError
 from prnas.models.model import CARD, WEIGHTS
 
@@ -111,7 +111,7 @@ def write(target: Target, contents: tuple[bytes, ...]) -> None:
         for file, data in zip(target.files, contents, strict=True):
             if not file.exists():
                 new.append(file)
-            write_atomically(file, data)
+            write_output(file, data)
     except BaseException as error:
         for file in new:
             file.unlink(missing_ok=True)

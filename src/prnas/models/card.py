@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -25,7 +24,7 @@ FORMAT = "prnas-model"
 VERSION = 1
 MOST_CLASSES = 100_000
 OWN_CHECKSUM = "card_sha256"
-MOST_VALUES = 2**28  # of an image: a card of a few bytes must not ask for all memory
+MOST_VALUES = 2**27  # of an image, also within the network: a card must not ask for all memory
 
 
 Side = Annotated[int, Field(ge=1, le=100_000)]
@@ -63,8 +62,10 @@ class ModelCard(BaseModel):
         for name, values in (("mean", self.mean), ("std", self.std)):
             if len(values) != channels:
                 raise ValueError(f"{name} must have {channels} values, one a channel")
-        if math.prod(self.input_shape) > MOST_VALUES:
-            raise ValueError(f"input_shape: an image has at most {MOST_VALUES} values")
+        if values_inside(self.input_shape, self.channels, self.stem) > MOST_VALUES:
+            raise ValueError(
+                f"input_shape: an image has at most {MOST_VALUES} values, after the stem too"
+            )
         if len(self.class_names) > MOST_CLASSES:
             raise ValueError(f"at most {MOST_CLASSES} classes")
         if self.stem == "imagenet" and self.channels % 2:
@@ -102,6 +103,13 @@ class ModelCard(BaseModel):
                 ]
             )
         return card, checksum
+
+
+def values_inside(shape: tuple[int, int, int], channels: int, stem: Stem) -> int:
+    """The most values of one image before and after a network's stem."""
+    height, width = shape[1:]
+    widest = 3 * channels if stem == "cifar" else -(-channels // 8)  # of the image's own pixels
+    return max(shape[0], widest) * height * width
 
 
 def _checksum(fields: Mapping[str, Any]) -> str:

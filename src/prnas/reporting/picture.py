@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from prnas.atomic import write_atomically
+from prnas.atomic import write_output
 
 SUFFIXES = (".svg", ".png", ".pdf")
 FONT_FAMILIES = "DejaVu Sans, Verdana, sans-serif"
@@ -282,7 +282,7 @@ def save(picture: Picture, path: str | os.PathLike[str]) -> None:
         data = to_svg(picture).encode()
     else:
         data = _by_matplotlib(picture, suffix.removeprefix("."))
-    write_atomically(target, data)
+    write_output(target, data)
 
 
 def _by_matplotlib(picture: Picture, file_format: str) -> bytes:

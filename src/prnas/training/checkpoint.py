@@ -31,6 +31,8 @@ VERSION = 2
 TENSORS, RECORDS = "tensors.safetensors", "records.jsonl"
 _UNFINISHED = ".unfinished-"
 _NAME = re.compile(r"[0-9]{6}|[1-9][0-9]{6,15}")
+# Reasons not to get at a file that say nothing of the file itself.
+_OURS = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR}
 _MOST_CHECKSUMS = 2**16  # bytes
 
 
@@ -137,11 +139,11 @@ def read_checkpoint(path: Path) -> Checkpoint:
     except FileNotFoundError as error:
         raise DamagedError(f"checkpoint {path} is damaged: {error.filename} is missing") from None
     except OSError as error:
-        if error.errno in (errno.EINVAL, errno.EFBIG):  # not what was written there
-            raise DamagedError(
-                f"checkpoint {path} is damaged: {error.filename}: {error.strerror}"
-            ) from None
-        raise UserError(f"checkpoint {path} cannot be read: {error.strerror}") from None
+        if error.errno in _OURS:  # the files may be whole
+            raise UserError(f"checkpoint {path} cannot be read: {error.strerror}") from None
+        raise DamagedError(
+            f"checkpoint {path} is damaged: {error.filename}: {error.strerror}"
+        ) from None
     except (FormatError, UnicodeDecodeError) as error:
         raise DamagedError(f"checkpoint {path} is damaged: {CHECKSUMS}: {error}") from None
     # From here on the files are what was written: what cannot be read is of another kind.

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from prnas.config import ImagesConfig, RunConfig, SearchConfig
 from prnas.errors import UserError
+from prnas.models.card import MOST_VALUES, values_inside
 from prnas.retrain_config import RetrainConfig
 from prnas.training.data import DataSet, Images, InMemory, Normalization, halves
 from prnas.training.integrity import config_digest
@@ -52,6 +53,12 @@ def check_sizes(config: RunConfig, data: DataSet, num_processes: int) -> None:
         number = len(some_places(config.data, data, torch_generator(config.seed, "images")))
         halvings = 2 if config.network.stem == "cifar" else 5
         auxiliary = config.network.auxiliary_weight > 0
+        shape, network = data.shape, config.network
+        if values_inside(shape, network.channels, network.stem) > MOST_VALUES:
+            raise UserError(
+                f"images of {shape[1]} x {shape[2]} pixels are too large for {network.channels} "
+                "channels: set data.image_size or network.channels lower"
+            )
     if batch * num_processes > number:
         raise UserError(
             f"batch.min ({batch}, in {num_processes} process(es)) exceeds the {number} images that "

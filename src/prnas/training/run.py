@@ -4,7 +4,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
 from prnas.training.checkpoint import Checkpoint, Checkpoints
 from prnas.training.environment import environment
-from prnas.training.records_file import RecordsFile
+from prnas.training.records_file import DAMAGED, RecordsFile
 from prnas.training.run_rules import check_name
 from prnas.yaml_files import dump_yaml, parse_yaml
 
@@ -30,6 +30,12 @@ C = TypeVar("C", bound=RunConfig)
 CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
 _MOST_TEXT = 16_000_000  # bytes of a config or an environment
 ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lock"
+# All that a run writes, its callbacks included.
+_OWN = {
+    *(CONFIG, RECORDS, GENOTYPE, ENVIRONMENT, DECISIONS, LOCK),
+    *(f"old-{DECISIONS}", f"{DAMAGED}{RECORDS}"),
+    *("checkpoints", "model", "report.html", "tensorboard"),
+}
 
 
 class RunFolder:
@@ -91,6 +97,7 @@ class RunFolder:
 
         `forget_batches`: decisions about the batch so far were wrong, and are set aside.
         """
+        check_plain(path)
         run = cls(path, config)
         try:
             remove_leftovers(path)
@@ -124,8 +131,13 @@ class RunFolder:
         )
 
     def _read(self, name: str) -> str:
-        path = self.path / name
-        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        """A file of the run; one that is too large to be true is refused."""
+        try:
+            return read_file(self.path / name, _MOST_TEXT).decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise UserError(f"cannot read {self.path / name}: {error.strerror}") from None
 
     def save(self, checkpoint: Checkpoint) -> None:
         assert self._records is not None
@@ -242,6 +254,31 @@ class RunFolder:
                 os.close(self._handle)
                 self._handle = None
             self._lock.release()
+
+
+def check_plain(folder: Path) -> None:
+    """Refuse links, pipes and devices in a run's folder: writing through them would go elsewhere.
+
+    What else a person put beside the run's own files is left alone.
+    """
+    try:
+        _check_entries(folder, _OWN)
+    except OSError as error:
+        raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
+
+
+def _check_entries(folder: Path, names: Container[str] | None) -> None:
+    with os.scandir(folder) as entries:
+        for one in entries:
+            if names is not None and one.name not in names:
+                continue
+            if one.is_dir(follow_symlinks=False):
+                _check_entries(Path(one), None)
+            elif not one.is_file(follow_symlinks=False):
+                raise UserError(
+                    f"{one.path} is a link, or no plain file: a run writes only to plain files in "
+                    "its own folder. Put the file or folder itself there, or remove it."
+                )
 
 
 def _check_sum(place: Any, batch: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from prnas.atomic import write_atomically
 from prnas.errors import UserError
+from prnas.models.files import read_file
 from prnas.retrain_config import RetrainConfig
 from prnas.space.problems import FormatError
 from prnas.space.reading import check_header, parse_json
@@ -24,6 +25,7 @@ from prnas.yaml_files import dump_yaml
 GROUP, RESULTS = "group.json", "results.json"
 FORMAT, VERSION = "prnas-retrain-group", 1
 MOST_SEEDS = 1_000
+_MOST_BYTES = 1_000_000  # of a group's file
 Watchers = Callable[[int, int], Sequence[TrainingCallback]]  # of run i of n
 
 
@@ -126,7 +128,7 @@ def resume_seeds(
     config = parse_config(folder / CONFIG, RetrainConfig, overrides)
     try:
         group = check_header(
-            parse_json((folder / GROUP).read_text(encoding="utf-8")), FORMAT, VERSION
+            parse_json(read_file(folder / GROUP, _MOST_BYTES).decode()), FORMAT, VERSION
         )
         seeds = group["seeds"]
         if not isinstance(seeds, list) or not all(type(one) is int for one in seeds) or not seeds:
@@ -185,6 +187,8 @@ def _run(
 
 def _begun(path: Path) -> bool:
     """Whether there is something to go on with; a folder that was never finished is set aside."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link: put the run's folder itself there, or remove it")
     if not path.exists():
         return False
     if (path / CONFIG).is_file() and (path / RECORDS).is_file():

@@ -1,5 +1,6 @@
 """Signals that ask a run to stop, or to save. Light: it is imported before anything heavy."""
 
+import atexit
 import os
 import signal
 import threading
@@ -27,6 +28,44 @@ def leave(number: int) -> None:
 
 
 second: Callable[[int], None] = interrupt  # what a second signal does; the commands leave
+interrupted = False  # by Ctrl-C, whatever exception came of it
+
+
+def guard(runs: bool) -> None:
+    """For a command, before anything heavy is imported: no signal ends in a traceback.
+
+    A command that `runs` has written nothing until its run begins (`stop_signals`), and all after
+    its end: it leaves at once, and SIGUSR1 asks for nothing. In another, Ctrl-C raises.
+    """
+    global second
+    second = leave
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        global interrupted
+        interrupted = True
+        if runs:
+            leave(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, handle)
+    if runs:
+        signal.signal(signal.SIGTERM, handle)
+        if hasattr(signal, "SIGUSR1"):  # Windows has none
+            signal.signal(signal.SIGUSR1, lambda number, frame: None)
+    atexit.register(_ignore, runs)  # called last, since it came first
+
+
+def leave_from_now() -> None:
+    """All is done: what Python calls at its end would only turn a signal into a traceback."""
+    signal.signal(signal.SIGINT, lambda number, frame: leave(number))
+
+
+def _ignore(runs: bool) -> None:
+    """For the last instant, in which Python takes its handlers away."""
+    names = ("SIGINT", "SIGTERM", "SIGUSR1") if runs else ("SIGINT",)
+    for name in names:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 class Signals:

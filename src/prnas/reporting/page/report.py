@@ -1,6 +1,6 @@
 """From runs to a page."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,11 @@ def page_data(
 
 
 def write_page(
-    path: Path, views: Sequence[View], title: str | None = None, group: GroupInfo | None = None
+    path: Path,
+    views: Sequence[View],
+    title: str | None = None,
+    group: GroupInfo | None = None,
+    *,
+    write: Callable[[Path, bytes], None] = write_atomically,
 ) -> None:
-    write_atomically(path, render(page_data(views, title, group)).encode())
+    write(path, render(page_data(views, title, group)).encode())
