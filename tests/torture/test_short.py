@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["kills", "--kills", "6", "--seed", "1"],
-        ["disk", "--rounds", "1", "--seed", "1"],
+        ["kills", "--kills", "4", "--seed", "1"],
+        pytest.param(["disk", "--rounds", "1", "--seed", "1"], marks=pytest.mark.slow),
         pytest.param(["signals", "--signals", "4", "--seed", "1"], marks=pytest.mark.slow),
     ],
     ids=["kills", "disk", "signals"],

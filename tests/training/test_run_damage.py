@@ -1,5 +1,6 @@
 """A run's files are damaged, rotated, moved or deleted: it is told, mended, and never believed."""
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -12,6 +13,7 @@ from prnas.commands.run_files import read_view
 from prnas.config import SearchConfig
 from prnas.errors import UserError
 from prnas.space.genotype import Genotype
+from prnas.training import checkpoint
 from prnas.training.checkpoint import Checkpoint, Checkpoints
 from prnas.training.run import DECISIONS, RunFolder
 from prnas.training.search import resume, start
@@ -101,6 +103,41 @@ def test_a_folder_that_goes_away_in_the_midst_of_a_checkpoint(
     with pytest.raises(UserError, match="is no longer there: it was moved or deleted"):
         start(small_config(images), runs=tmp_path, name="a")
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("number", [2, 11])
+@pytest.mark.parametrize("problem", [errno.ENOSPC, errno.EROFS])
+def test_a_disk_that_takes_no_more_is_told_and_the_run_goes_on(
+    images: Path,
+    tmp_path: Path,
+    reference: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    problem: int,
+    number: int,
+) -> None:
+    calls, write = 0, checkpoint._write_synced
+
+    def until_full(path: Path, data: bytes) -> None:
+        nonlocal calls
+        calls += 1
+        if calls >= number:
+            raise OSError(problem, os.strerror(problem), str(path))
+        write(path, data)
+
+    monkeypatch.setattr(checkpoint, "_write_synced", until_full)
+    with pytest.raises(UserError, match=f"cannot save a checkpoint .*{os.strerror(problem)}"):
+        start(small_config(images), runs=tmp_path, name="a")
+    monkeypatch.undo()
+    resume(tmp_path / "a")
+    assert_same_run(tmp_path / "a", reference)
+
+
+def test_only_one_gets_a_runs_folder(tmp_path: Path) -> None:
+    first = RunFolder.create(tmp_path, "a", "r", SearchConfig(), ["x"], {})
+    with pytest.raises(UserError, match="another process is running in"):
+        RunFolder.open(first.path, first.config, ["y"], {})
+    first.close()
+    RunFolder.open(first.path, first.config, ["y"], {}).close()
 
 
 def test_a_damaged_genotype_is_noticed_and_mended(
