@@ -12,11 +12,11 @@ _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
 def write_output(target: Path, data: bytes) -> None:
-    """Write to where a person said: a file, atomically; or into a device or a pipe."""
+    """Write to where a person said: a file, also behind a link; or into a device or a pipe."""
     if target.exists() and not target.is_file():
         target.write_bytes(data)
     else:
-        write_atomically(target, data)
+        write_atomically(Path(os.path.realpath(target)), data)
 
 
 def write_atomically(target: Path, data: bytes) -> None:

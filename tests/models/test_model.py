@@ -149,7 +149,7 @@ def test_a_card_cannot_ask_for_all_memory(
     monkeypatch.setattr(module, "build", lambda *_, **__: pytest.fail("it was built"))
     with pytest.raises(UserError, match="does not hold the weights"):
         load(folder)
-    for side in (4_096, 100_000):  # with few channels a network is small, its images are not
+    for side in (1_200, 100_000):  # with few channels a network is small, its images are not
         folder = forged(tmp_path / f"images-{side}", trained, input_shape=[1, side, side])
         with pytest.raises(UserError, match="input_shape"):
             load(folder)

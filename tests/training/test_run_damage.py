@@ -13,11 +13,11 @@ from prnas.commands.run_files import read_view
 from prnas.config import SearchConfig
 from prnas.errors import UserError
 from prnas.space.genotype import Genotype
-from prnas.training import checkpoint
+from prnas.training import checkpoint, seeds
 from prnas.training.checkpoint import Checkpoint, Checkpoints
 from prnas.training.run import DECISIONS, RunFolder
 from prnas.training.search import resume, start
-from tests.training.settings import small_config
+from tests.training.settings import small_config, small_training
 from tests.training.watching import Watch, assert_same_run, stopped
 
 
@@ -239,3 +239,17 @@ def test_damaged_decisions_about_the_batch_do_not_count(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace(", 32,", ", 33,"))
     assert folder.batch_decisions() == {"0/0/8/check": [16]}
     folder.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"), [("config.yaml", "epochs: 4", "epochs: 5"), ("group.json", "2]", "3]")]
+)
+def test_a_changed_group_of_seeds_is_noticed(
+    images: Path, tmp_path: Path, name: str, old: str, new: str
+) -> None:
+    folder = seeds._created(small_training(images), [1, 2], tmp_path, "a", "r")
+    path = folder / name
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(UserError, match="was changed or damaged"):
+        seeds.resume_seeds(folder, watchers=lambda number, of: [])

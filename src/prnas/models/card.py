@@ -24,7 +24,7 @@ FORMAT = "prnas-model"
 VERSION = 1
 MOST_CLASSES = 100_000
 OWN_CHECKSUM = "card_sha256"
-MOST_VALUES = 2**27  # of an image, also within the network: a card must not ask for all memory
+MOST_VALUES = 2**24  # of an image, also within the network: a card must not ask for all memory
 
 
 Side = Annotated[int, Field(ge=1, le=100_000)]

@@ -33,6 +33,7 @@ _UNFINISHED = ".unfinished-"
 _NAME = re.compile(r"[0-9]{6}|[1-9][0-9]{6,15}")
 # Reasons not to get at a file that say nothing of the file itself.
 _OURS = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR}
+_MOST = {STATE: 2**26, RECORDS: 2**32}  # bytes, far more than any run's
 _MOST_CHECKSUMS = 2**16  # bytes
 
 
@@ -132,7 +133,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         sums = parse_json(read_file(path / CHECKSUMS, _MOST_CHECKSUMS).decode())
         for name in (STATE, TENSORS, RECORDS):
             known = sums.get(name) if isinstance(sums, dict) else None
-            data = read_verified(path / name, str(known))
+            data = read_verified(path / name, str(known), _MOST.get(name))
             if data is None:
                 raise DamagedError(f"checkpoint {path} is damaged: {name} has another checksum")
             files[name] = data

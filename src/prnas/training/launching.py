@@ -13,9 +13,12 @@ from contextlib import suppress
 
 from lightning_fabric.plugins.environments.cluster_environment import ClusterEnvironment
 
+from prnas.training.signals import EXIT
+
 LAUNCHER = "PRNAS_LAUNCHER"  # in a started process's environment: the id of the one that did it
 GRACE = 30.0  # seconds in which a process should notice by itself that another is gone
 _LOOK = 0.5  # seconds
+_STOPPED = (EXIT + signal.SIGINT, EXIT + signal.SIGTERM)
 _REAP = 2.0  # seconds between a process's closed connections and its end
 
 
@@ -94,14 +97,18 @@ class Others:
                 self._exit()
 
     def _exit(self) -> None:
-        text = self.message(None)
+        text, code = self.message(None), 2
+        # Ctrl-C reaches all: one that had not joined yet left at once, as this one has to.
+        stopped = [one.returncode for one in self.children if one.returncode in _STOPPED]
+        if stopped and not self.joined:
+            text, code = f"stopped before all processes were there. {self.kept}".strip(), stopped[0]
         self.end()
         with suppress(Exception):
             sys.stdout.flush()
         with suppress(Exception):
             shown = "\x1b[?25h" if sys.stderr.isatty() else ""  # a display may have hidden it
             print(f"{shown}prnas: {text}", file=sys.stderr, flush=True)
-        os._exit(2)
+        os._exit(code)
 
 
 _others: Others | None = None  # a program is launched once, however many runs it has

@@ -1,5 +1,6 @@
 """The same training with several seeds: independent runs in one folder, and their summary."""
 
+import hashlib
 import json
 import os
 import secrets
@@ -17,6 +18,7 @@ from prnas.space.problems import FormatError
 from prnas.space.reading import check_header, parse_json
 from prnas.training import retrain
 from prnas.training.callbacks import RetrainResult, TrainingCallback
+from prnas.training.integrity import config_digest
 from prnas.training.processes import Processes
 from prnas.training.run import CONFIG, RECORDS, new_folder, parse_config
 from prnas.training.session import Stopped, check_overrides
@@ -110,6 +112,7 @@ def _created(
         folder = new_folder(runs, name, f"{recipe}-{len(seeds)}-seeds", config.seed)
         write_atomically(folder / CONFIG, dump_yaml(config.to_data()).encode())
         group = {"format": FORMAT, "version": VERSION, "seeds": list(seeds)}
+        group["checksum"] = _checksum(config, seeds)
         write_atomically(folder / GROUP, json.dumps(group).encode())
     except OSError as error:
         raise UserError(f"cannot make a run folder in {runs}: {error.strerror}") from None
@@ -133,6 +136,11 @@ def resume_seeds(
         seeds = group["seeds"]
         if not isinstance(seeds, list) or not all(type(one) is int for one in seeds) or not seeds:
             raise FormatError(["seeds: must be a list of whole numbers"])
+        if group.get("checksum") not in (None, _checksum(config, seeds)):
+            raise UserError(
+                f"{folder / CONFIG} or {GROUP} was changed or damaged: these were started "
+                "with others; put the old ones back"
+            )
     except (FormatError, KeyError, UnicodeDecodeError) as error:
         raise UserError(f"{folder / GROUP}: {error}") from None
     except OSError as error:
@@ -183,6 +191,11 @@ def _run(
         except OSError as error:
             raise UserError(f"cannot write {folder / RESULTS}: {error.strerror}") from None
     return found
+
+
+def _checksum(config: RetrainConfig, seeds: Sequence[int]) -> str:
+    """Of all that the trainings have in common, and which they are."""
+    return hashlib.sha256(json.dumps([config_digest(config), list(seeds)]).encode()).hexdigest()
 
 
 def _begun(path: Path) -> bool:
