@@ -187,6 +187,22 @@ def test_it_is_a_plain_module() -> None:
     torch.testing.assert_close(last, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_hooks_see_what_modules_made() -> None:
+    network = small()
+    kept: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def keep(module: nn.Module, given: object, made: object) -> None:
+        if isinstance(made, torch.Tensor):
+            kept.append((made, made.detach().clone()))
+
+    for module in network.modules():
+        module.register_full_backward_hook(lambda *_: None)
+        module.register_forward_hook(keep)
+    network(torch.randn(2, 3, 16, 16, requires_grad=True)).sum().backward()
+    assert len(kept) > 20
+    assert all(torch.equal(made, copy) for made, copy in kept)
+
+
 def test_it_exports() -> None:
     network = small().eval()
     images = torch.randn(2, 3, 16, 16)

@@ -18,32 +18,20 @@ from prnas.space.size import Output, Stem
 AUXILIARY_STRIDE: dict[Stem, int] = {"cifar": 3, "imagenet": 2}
 
 
-def drop_path(
-    x: Tensor,
-    probability: float,
-    generator: torch.Generator | None = None,
-    *,
-    in_place: bool = False,
-) -> Tensor:
+def drop_path(x: Tensor, probability: float, generator: torch.Generator | None = None) -> Tensor:
     """Set whole images of a batch to zero with `probability`; scale the others to keep the mean."""
-    return drop(x, (x.shape[0], *(1,) * (x.ndim - 1)), probability, generator, in_place=in_place)
+    return drop(x, (x.shape[0], *(1,) * (x.ndim - 1)), probability, generator)
 
 
 def drop(
-    x: Tensor,
-    shape: Sequence[int],
-    probability: float,
-    generator: torch.Generator | None,
-    *,
-    in_place: bool = False,
+    x: Tensor, shape: Sequence[int], probability: float, generator: torch.Generator | None
 ) -> Tensor:
     """`x` times a mask of `shape` that is zero with `probability` and keeps the mean."""
     keep = 1 - probability
     # Drawn where the generator lives (the CPU), so that every device drops the same.
     place = generator.device if generator is not None else x.device
     kept = torch.empty(shape, dtype=x.dtype, device=place).bernoulli_(keep, generator=generator)
-    kept = (kept / keep).to(x.device)
-    return x.mul_(kept) if in_place else x * kept
+    return x * (kept / keep).to(x.device)
 
 
 class Cell(nn.Module):
@@ -92,21 +80,13 @@ class Cell(nn.Module):
                 else:
                     part = operation(states[source])
                 if drop_probability > 0 and not isinstance(operation, nn.Identity):
-                    part = drop_path(part, drop_probability, generator, in_place=True)
+                    part = drop_path(part, drop_probability, generator)
                 parts.append(part)
-            states.append(_sum(node, parts))
+            states.append(parts[0] + parts[1])
         out = [states[state] for state in self.concat]
         if self.output == "concat":
             return torch.cat(out, dim=1)
         return torch.stack(out).mean(dim=0)
-
-
-def _sum(node: nn.Module, parts: Sequence[Tensor]) -> Tensor:
-    """Both parts of a node, in the memory of one that nobody else reads: no identity's."""
-    for place, operation in enumerate(node.children()):
-        if not isinstance(operation, nn.Identity):
-            return parts[place].add_(parts[1 - place])
-    return parts[0] + parts[1]
 
 
 class AuxiliaryHead(nn.Module):
@@ -215,16 +195,17 @@ class Network(nn.Module):
     def forward(
         self, images: Tensor, generator: torch.Generator | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
-        # Whatever reads a stem or a cell that is not the last wants its ReLU: made once, in place.
-        before_last, last = self.stem(images)
-        before_last = F.relu(before_last, inplace=True)
-        last = F.relu(last, inplace=True) if last is not before_last else before_last
+        # Whatever reads a stem or a cell that is not the last wants its ReLU: made once. Not in
+        # place: hooks may keep what a module made.
+        one, other = self.stem(images)
+        before_last = F.relu(one)
+        last = before_last if other is one else F.relu(other)
         drop = self.drop_path_probability if self.training else 0.0
         auxiliary_logits = None
         for place, cell in enumerate(self.cells):
             before_last, last = last, cell(before_last, last, drop, generator)
             if place < len(self.cells) - 1:
-                last = F.relu(last, inplace=True)
+                last = F.relu(last)
             if self.training and self.auxiliary is not None and place == self.auxiliary_place:
                 auxiliary_logits = self.auxiliary(last)
         logits = self.classifier(last.mean(dim=(2, 3)))

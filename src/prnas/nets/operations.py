@@ -58,9 +58,7 @@ class ConvChain(nn.Sequential):
     def forward(self, input: Tensor, rectified: bool = False) -> Tensor:
         for link in self:
             input = link(input, rectified)
-            if link is not self[-1]:
-                input = F.relu(input, inplace=True)  # nobody else reads a BN's output
-            rectified = True
+            rectified = False
         return input
 
 
