@@ -9,7 +9,7 @@ def main() -> None:
     """The console command; signals are taken seriously from the first import on."""
     from prnas.training import signals
 
-    signals.guard(runs=sys.argv[1:2] != [] and sys.argv[1] in RUNS)
+    signals.guard(runs=any(word in RUNS for word in sys.argv[1:2]))
     try:
         from prnas.cli import main
 

@@ -4,9 +4,10 @@ import errno
 import hashlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from safetensors.torch import load
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _LARGE = 2**28  # bytes, from which on a file is verified before it is loaded
 _CHUNK = 2**22
@@ -28,7 +29,7 @@ def read_verified(path: Path, checksum: str, most: int | None = None) -> bytes |
     if most is not None and size > most:
         return None
     # A file with a hole may claim any size, and have none of it on the disk.
-    if size > _LARGE and _digest(path) != checksum:
+    if size > _LARGE and digest(path, size) != checksum:
         return None
     data = path.read_bytes()
     return data if hashlib.sha256(data).hexdigest() == checksum else None
@@ -41,16 +42,21 @@ def _size(path: Path) -> int:
     return size
 
 
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
+def digest(path: Path, size: int) -> str:
+    """The SHA-256 of a file's first `size` bytes, which are not held all at once."""
+    _size(path)
+    found = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        while size > 0 and (chunk := file.read(min(size, _CHUNK))):
+            found.update(chunk)
+            size -= len(chunk)
+    return found.hexdigest()
 
 
-def tensors_in(data: bytes) -> dict[str, Tensor]:
+def tensors_in(data: bytes) -> "dict[str, Tensor]":
     """The tensors of a safetensors file; a `ValueError` for whatever is wrong with it."""
+    from safetensors.torch import load  # heavy: the rest of this file is not
+
     try:
         return load(data)
     except Exception as error:  # the library's own, or a KeyError for a type that PyTorch has not

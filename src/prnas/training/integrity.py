@@ -11,11 +11,11 @@ from typing import Any, cast
 
 from prnas.config import RunConfig
 from prnas.errors import UserError
+from prnas.models.files import digest
 from prnas.space.problems import FormatError
 from prnas.space.reading import parse_json
 
 CHECKPOINTS, STATE, CHECKSUMS = "checkpoints", "state.json", "checksums.json"
-_CHUNK = 2**20
 _MOST_BYTES = 2**26  # of a state: far more than any run's
 
 
@@ -55,7 +55,7 @@ def check_records(run: Path, file: Path) -> None:
         return
     size, checksum = (cast(dict[str, Any], known).get(key) for key in ("size", "sha256"))
     try:
-        have = _digest(file, size) if type(size) is int and size >= 0 else ""
+        have = digest(file, size) if type(size) is int and size >= 0 else ""
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     if have != checksum:
@@ -84,17 +84,6 @@ def _beginning(path: Path, most: int) -> bytes:
         raise OSError(errno.EINVAL, "it is no plain file", str(path))
     with path.open("rb") as file:
         return file.read(min(most, path.stat().st_size))
-
-
-def _digest(path: Path, size: int) -> str:
-    """The checksum of a file's first `size` bytes, which are not held all at once."""
-    _beginning(path, 0)
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while size > 0 and (chunk := file.read(min(size, _CHUNK))):
-            found.update(chunk)
-            size -= len(chunk)
-    return found.hexdigest()
 
 
 def _mend(run: Path) -> str:
