@@ -5,11 +5,10 @@ python -m benchmarks.scaling [--repeats 3]
 
 import argparse
 from dataclasses import dataclass, replace
-from statistics import median
 
 import torch
 
-from benchmarks.measure import interleaved
+from benchmarks.measure import interleaved, ratio
 from benchmarks.search_step import batches, our_step, stage_pools
 from prnas.nets.supernet import build_supernet
 
@@ -31,7 +30,7 @@ CHANGES: dict[str, tuple[int, ...]] = {
 }
 
 
-def seconds_of(settings: list[Setting], repeats: int) -> list[float]:
+def seconds_of(settings: list[Setting], repeats: int) -> list[list[float]]:
     steps = {
         str(number): our_step(
             build_supernet(stage_pools("DL", one.candidates), one.channels, one.cells),
@@ -39,7 +38,7 @@ def seconds_of(settings: list[Setting], repeats: int) -> list[float]:
         )
         for number, one in enumerate(settings)
     }
-    return [median(times) for times in interleaved(dict(steps), repeats).values()]
+    return list(interleaved(dict(steps), repeats).values())
 
 
 def main() -> None:
@@ -53,11 +52,11 @@ def main() -> None:
         settings = [replace(BASE, **{name: value}) for value in values]
         seconds = seconds_of(settings, options.repeats)
         base = seconds[values.index(getattr(BASE, name))]
-        row = ", ".join(
-            f"{value}: {one / base:.2f} (linear {value / getattr(BASE, name):.2f})"
+        row = "; ".join(
+            f"{value}: {ratio(one, base)}, linear {value / getattr(BASE, name):.2f}"
             for value, one in zip(values, seconds, strict=True)
         )
-        print(f"{name:11} {row}")
+        print(f"{name:11} {row}", flush=True)
 
 
 if __name__ == "__main__":

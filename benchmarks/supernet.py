@@ -53,28 +53,30 @@ def flops_needed(stage: str) -> float:
     return (2 + 3) * counter.get_total_flops()
 
 
-def report(stage: str, batch: int, repeats: int, product: float) -> None:
+def peak(way: str, stage: str, batch: int) -> float:
+    """MiB that a step takes, as told by a fresh process."""
+    return number_of("benchmarks.supernet", "--peak", way, "--stages", stage, "--batch", str(batch))
+
+
+def report(stage: str, batch: int, repeats: int) -> None:
+    product = matrix_product_flops()
     steps = {way: make_step(way, stage, batch) for way in WAYS}
     seconds = interleaved(dict(steps), repeats)
     speed = {way: batch / median(times) for way, times in seconds.items()}
     share = flops_needed(stage) * speed["ours"] / product
-    memory = {
-        way: number_of(
-            "benchmarks.supernet", "--peak", way, "--stages", stage, "--batch", str(batch)
-        )
-        for way in WAYS
-    }
+    del steps
+    memory = {way: [peak(way, stage, batch) for _ in range(repeats)] for way in WAYS}
     calls = {way: operator_calls(make_step(way, stage, 2)) for way in WAYS}
     print(f"\n{stage}: batch {batch}, {repeats} turns; medians (least-greatest of single turns)")
-    print(f"{'':12}{'images/s':>10}{'faster than textbook':>26}{'MiB':>8}{'less':>7}{'calls':>9}")
+    print(f"{'':12}{'images/s':>10}{'faster than textbook':>26}{'MiB':>8}{'less':>18}{'calls':>9}")
     for way in WAYS:
         faster = ratio(seconds["textbook"], seconds[way])
-        less = memory["textbook"] / memory[way]
-        print(
-            f"{way:12}{speed[way]:>10.2f}{faster:>26}{memory[way]:>8.0f}{less:>6.1f}x{calls[way]:>9}"
-        )
+        less = ratio(memory["textbook"], memory[way])
+        size = median(memory[way])
+        print(f"{way:12}{speed[way]:>10.2f}{faster:>26}{size:>8.0f}{less:>18}{calls[way]:>9}")
     print(f"recomputation takes {ratio(seconds['recompute'], seconds['ours'])} times as long")
-    print(f"ours does the arithmetic that is needed at {share:.0%} of a matrix product's speed")
+    print(f"a matrix product ran at {product / 1e9:.0f} GFLOP/s just before; ours does the", end="")
+    print(f" arithmetic that is needed at {share:.0%} of that", flush=True)
 
 
 def main() -> None:
@@ -89,11 +91,10 @@ def main() -> None:
     if options.peak:
         print_peak(make_step(options.peak, options.stages[0], options.batch))
         return
-    product = matrix_product_flops()
     print(f"{CELLS} cells, {CHANNELS} channels, 32x32, {options.threads} threads, PyTorch", end=" ")
-    print(f"{torch.__version__}; a matrix product runs at {product / 1e9:.0f} GFLOP/s")
+    print(torch.__version__)
     for stage in options.stages:
-        report(stage, options.batch, options.repeats, product)
+        report(stage, options.batch, options.repeats)
 
 
 if __name__ == "__main__":

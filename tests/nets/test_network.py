@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import prnas
 from benchmarks.textbook_network import TextbookNetwork
 from prnas.nets import network as network_module
-from prnas.nets.network import AuxiliaryHead, Network, build, drop_path
+from prnas.nets.network import AuxiliaryHead, Network, build, paths
 from prnas.space import zoo
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.operations import Conv, Pool, Skip
@@ -224,11 +224,11 @@ def test_it_compiles() -> None:
 
 def test_drop_path_keeps_the_mean_and_draws_from_the_generator() -> None:
     x = torch.ones(4000, 2, 3, 3)
-    dropped = drop_path(x, 0.3, torch.Generator().manual_seed(0))
-    assert torch.equal(dropped, drop_path(x, 0.3, torch.Generator().manual_seed(0)))
-    assert dropped.unique().tolist() == pytest.approx([0, 1 / 0.7])
-    assert dropped.mean().item() == pytest.approx(1, abs=0.05)
-    assert torch.equal(dropped.amin(dim=(1, 2, 3)), dropped.amax(dim=(1, 2, 3)))
+    kept = paths(x, 0.3, torch.Generator().manual_seed(0))
+    assert kept.shape == (4000, 1, 1, 1)
+    assert torch.equal(kept, paths(x, 0.3, torch.Generator().manual_seed(0)))
+    assert kept.unique().tolist() == pytest.approx([0, 1 / 0.7])
+    assert kept.mean().item() == pytest.approx(1, abs=0.05)
 
 
 def test_identities_are_not_dropped() -> None:

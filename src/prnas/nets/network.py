@@ -18,24 +18,27 @@ from prnas.space.size import Output, Stem
 AUXILIARY_STRIDE: dict[Stem, int] = {"cifar": 3, "imagenet": 2}
 
 
-def drop_path(x: Tensor, probability: float, generator: torch.Generator | None = None) -> Tensor:
-    """Set whole images of a batch to zero with `probability`; scale the others to keep the mean."""
-    return drop(x, (x.shape[0], *(1,) * (x.ndim - 1)), probability, generator)
+def paths(x: Tensor, probability: float, generator: torch.Generator | None) -> Tensor:
+    """Drop-path's mask: whole images of a batch become zero, the others keep the mean."""
+    return mask(x, (x.shape[0], *(1,) * (x.ndim - 1)), probability, generator)
 
 
-def drop(
+def mask(
     x: Tensor, shape: Sequence[int], probability: float, generator: torch.Generator | None
 ) -> Tensor:
-    """`x` times a mask of `shape` that is zero with `probability` and keeps the mean."""
+    """Of `shape`, for multiplying `x`: zero with `probability`, and keeping the mean."""
     keep = 1 - probability
     # Drawn where the generator lives (the CPU), so that every device drops the same.
     place = generator.device if generator is not None else x.device
     kept = torch.empty(shape, dtype=x.dtype, device=place).bernoulli_(keep, generator=generator)
-    return x * (kept / keep).to(x.device)
+    return (kept / keep).to(x.device)
 
 
 class Cell(nn.Module):
-    """A cell of the final network: two edges into each node. It reads rectified images."""
+    """A cell of the final network: two edges into each node. It reads rectified images.
+
+    Whatever reads a cell wants its ReLU: with `rectify`, that is what it hands on.
+    """
 
     def __init__(self, cell: space.Cell, plan: CellPlan, output: Output) -> None:
         super().__init__()
@@ -67,11 +70,12 @@ class Cell(nn.Module):
         last: Tensor,
         drop_probability: float,
         generator: torch.Generator | None,
+        rectify: bool = False,
     ) -> Tensor:
         states = [self.preprocess[0](before_last, True), self.preprocess[1](last, True)]
         rectified: dict[int, Tensor] = {}  # once for all operations that want it
         for inputs, node in zip(self.inputs, self.operations, strict=True):
-            parts: list[Tensor] = []
+            parts: list[tuple[Tensor, Tensor | None]] = []
             for source, operation in zip(inputs, node.children(), strict=True):
                 if isinstance(operation, ReluFirst | ConvChain):
                     if source not in rectified:
@@ -79,14 +83,24 @@ class Cell(nn.Module):
                     part = operation(rectified[source], True)
                 else:
                     part = operation(states[source])
-                if drop_probability > 0 and not isinstance(operation, nn.Identity):
-                    part = drop_path(part, drop_probability, generator)
-                parts.append(part)
-            states.append(parts[0] + parts[1])
-        out = [states[state] for state in self.concat]
-        if self.output == "concat":
-            return torch.cat(out, dim=1)
-        return torch.stack(out).mean(dim=0)
+                drops = drop_probability > 0 and not isinstance(operation, nn.Identity)
+                kept = paths(part, drop_probability, generator) if drops else None
+                parts.append((part, kept))
+            states.append(_sum(*parts))
+        nodes = [states[state] for state in self.concat]
+        out = torch.cat(nodes, dim=1) if self.output == "concat" else torch.stack(nodes).mean(0)
+        # In place what no module made, so that no hook can see the difference.
+        return out.relu_() if rectify else out
+
+
+def _sum(one: tuple[Tensor, Tensor | None], other: tuple[Tensor, Tensor | None]) -> Tensor:
+    """The sum of two images, each times its mask if there is one, in as few passes as can be."""
+    (first, first_kept), (second, second_kept) = one, other
+    if first_kept is None:
+        first, first_kept, second, second_kept = second, second_kept, first, first_kept
+    if first_kept is None:
+        return first + second
+    return torch.addcmul(second if second_kept is None else second * second_kept, first, first_kept)
 
 
 class AuxiliaryHead(nn.Module):
@@ -195,17 +209,15 @@ class Network(nn.Module):
     def forward(
         self, images: Tensor, generator: torch.Generator | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
-        # Whatever reads a stem or a cell that is not the last wants its ReLU: made once. Not in
-        # place: hooks may keep what a module made.
+        # Whatever reads a stem wants its ReLU: made once. Not in place: hooks may keep it.
         one, other = self.stem(images)
         before_last = F.relu(one)
         last = before_last if other is one else F.relu(other)
         drop = self.drop_path_probability if self.training else 0.0
         auxiliary_logits = None
         for place, cell in enumerate(self.cells):
-            before_last, last = last, cell(before_last, last, drop, generator)
-            if place < len(self.cells) - 1:
-                last = F.relu(last)
+            rectify = place < len(self.cells) - 1
+            before_last, last = last, cell(before_last, last, drop, generator, rectify)
             if self.training and self.auxiliary is not None and place == self.auxiliary_place:
                 auxiliary_logits = self.auxiliary(last)
         logits = self.classifier(last.mean(dim=(2, 3)))

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from prnas.nets.pixels import every_second
+from prnas.nets.pixels import diagonal_phases
 from prnas.nets.training_conv import DepthwiseConv
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
 
@@ -73,18 +73,15 @@ class FactorizedReduction(ReluFirst):
         self.bn = nn.BatchNorm2d(c_out, affine=affine)
 
     def of_rectified(self, x: Tensor) -> Tensor:
-        # Padded after the shift, so that both halves have the same size for odd images too.
-        shifted = F.pad(x, (-1, 1, -1, 1))
-        halves = [_halved(x, self.first), _halved(shifted, self.second)]
+        if self.training:
+            # The stride first: with few channels, oneDNN's own backward pass of a strided 1 x 1
+            # convolution corrupts memory.
+            one, other = diagonal_phases(x)
+            halves = [F.conv2d(one, self.first.weight), F.conv2d(other, self.second.weight)]
+        else:
+            # Padded after the shift, so that both halves have the same size for odd images too.
+            halves = [self.first(x), self.second(F.pad(x, (-1, 1, -1, 1)))]
         return self.bn(torch.cat(halves, dim=1))
-
-
-def _halved(x: Tensor, conv: nn.Conv2d) -> Tensor:
-    """A 1 x 1 convolution of stride 2, the stride first.
-
-    With few channels, oneDNN's own backward pass of the two together corrupts memory.
-    """
-    return F.conv2d(every_second(x), conv.weight) if conv.training else conv(x)
 
 
 class ReluConvBN(ReluFirst):

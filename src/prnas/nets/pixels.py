@@ -1,5 +1,8 @@
 """Layouts of images. All are channels-last, so that pixels by channels is a matrix for free."""
 
+from typing import Any
+
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -44,3 +47,39 @@ def merge_phases(phases: Tensor, step: int) -> Tensor:
 def every_second(images: Tensor) -> Tensor:
     """images[:, :, ::2, ::2], as a pooling: its backward pass stays channels-last."""
     return F.avg_pool2d(images, 1, 2)
+
+
+def diagonal_phases(images: Tensor) -> tuple[Tensor, Tensor]:
+    """images[:, :, ::2, ::2], and the same one pixel further both ways, of the same size.
+
+    Where there is no pixel further on, it is zero. Their gradient is made in one piece.
+    """
+    phases: Any = _DiagonalPhases.apply(images)
+    return phases
+
+
+class _DiagonalPhases(torch.autograd.Function):
+    @staticmethod
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, images: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        last = images.is_contiguous(memory_format=torch.channels_last)
+        ctx.layout = torch.channels_last if last else torch.contiguous_format
+        ctx.shape = images.shape
+        first = images[:, :, ::2, ::2].contiguous(memory_format=ctx.layout)
+        further = images[:, :, 1::2, 1::2]
+        rows, columns = (first.shape[place] - further.shape[place] for place in (2, 3))
+        second = F.pad(further, (0, columns, 0, rows)) if rows or columns else further
+        return first, second.contiguous(memory_format=ctx.layout)
+
+    @staticmethod
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, first: Tensor, second: Tensor
+    ) -> Tensor:
+        height, width = ctx.shape[2:]
+        whole = torch.empty(
+            ctx.shape, dtype=first.dtype, device=first.device, memory_format=ctx.layout
+        ).zero_()
+        whole[:, :, ::2, ::2] = first
+        whole[:, :, 1::2, 1::2] = second[:, :, : height // 2, : width // 2]
+        return whole

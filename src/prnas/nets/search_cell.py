@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from prnas.nets.features import EVERY_SECOND, FACTORIZED, RAW, RELU, Feature, Source
 from prnas.nets.links import Link, PointwiseLink, SeparableLink
 from prnas.nets.mixture import Candidate, mix
-from prnas.nets.network import drop
+from prnas.nets.network import mask
 from prnas.nets.operations import (
     ConvChain,
     FactorizedReduction,
@@ -162,7 +162,7 @@ class SearchCell(nn.Module):
                         pooled
                     )
                 case "dropped":
-                    return drop(x, x.shape, self.skip_dropout, generator)
+                    return x * mask(x, x.shape, self.skip_dropout, generator)
                 case _:
                     edge, place = divmod(feature.number, _PLACES)
                     made = self.operations[edge][place](x)  # pyright: ignore[reportIndexIssue]
