@@ -16,14 +16,15 @@ from prnas.space.cell_pools import CellPools, Pools
 from prnas.space.genotype import NUM_INPUTS, ROLES, Role
 from prnas.space.operations import Pool
 from prnas.space.plan import CellPlan, plan_cells
+from prnas.space.size import Output
 
 
 class TextbookCell(nn.Module):
     """`operations[edge][place]` runs on its own and has all it needs."""
 
-    def __init__(self, pools: CellPools, plan: CellPlan) -> None:
+    def __init__(self, pools: CellPools, plan: CellPlan, output: Output) -> None:
         super().__init__()
-        self.pools, self.plan = pools, plan
+        self.pools, self.plan, self.output = pools, plan, output
         self.preprocess = nn.ModuleList(
             [
                 project(plan.c_before_last, plan.channels, plan.after_reduction),
@@ -52,18 +53,30 @@ class TextbookCell(nn.Module):
                 for weight, operation in zip(weights, operations, strict=True)  # pyright: ignore[reportArgumentType]
             )
             nodes[state] = nodes.get(state, 0) + mixed
-        return torch.cat([torch.as_tensor(node) for node in nodes.values()], dim=1)
+        made = [torch.as_tensor(node) for node in nodes.values()]
+        return torch.cat(made, dim=1) if self.output == "concat" else torch.stack(made).mean(0)
 
 
 class TextbookSupernet(nn.Module):
-    """The same network as `prnas.nets.supernet.Supernet`, with concatenated outputs."""
+    """The same network as `prnas.nets.supernet.Supernet`."""
 
-    def __init__(self, pools: Pools, channels: int = 16, cells: int = 8, classes: int = 10) -> None:
+    def __init__(
+        self,
+        pools: Pools,
+        channels: int = 16,
+        cells: int = 8,
+        classes: int = 10,
+        output: Output = "concat",
+    ) -> None:
         super().__init__()
         self.stem = CifarStem(3, 3 * channels)
-        width: dict[Role, int] = {role: pools.cell(role).num_nodes for role in ROLES}
+        width: dict[Role, int] = {
+            role: pools.cell(role).num_nodes if output == "concat" else 1 for role in ROLES
+        }
         plans, c_out = plan_cells(cells, channels, 3 * channels, width)
-        self.cells = nn.ModuleList(TextbookCell(pools.cell(plan.role), plan) for plan in plans)
+        self.cells = nn.ModuleList(
+            TextbookCell(pools.cell(plan.role), plan, output) for plan in plans
+        )
         self.classifier = nn.Linear(c_out, classes)
         self.architecture = nn.ModuleDict(
             {
@@ -96,7 +109,8 @@ class TextbookSupernet(nn.Module):
 
 def textbook_of(supernet: Supernet, channels: int, cells: int, classes: int) -> TextbookSupernet:
     """A textbook supernet with the same weights and buffers."""
-    twin = TextbookSupernet(supernet.pools, channels, cells, classes)
+    output = supernet.search_cells[0].output
+    twin = TextbookSupernet(supernet.pools, channels, cells, classes, output)
     twin.to(supernet.classifier.weight.dtype)
     own = dict(supernet.state_dict())
     state = {name: own[textbook_name(name, supernet)] for name in twin.state_dict()}

@@ -1,5 +1,6 @@
 import copy
 import pickle
+import shutil
 
 import pytest
 import torch
@@ -220,6 +221,26 @@ def test_it_compiles() -> None:
     images = torch.randn(2, 3, 16, 16)
     compiled = torch.compile(network, backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(images), network(images))
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_it_trains_compiled(backend: str, layout: torch.memory_format) -> None:
+    if backend == "inductor" and shutil.which("c++") is None:
+        pytest.skip("inductor needs a C++ compiler")
+    network = build(zoo.get("darts-v2"), 4, 3, 5).to(memory_format=layout)  # pyright: ignore[reportCallIssue]
+    twin = copy.deepcopy(network)
+    compiled = torch.compile(twin, backend=backend, fullgraph=True)
+    images = torch.randn(3, 3, 15, 16).contiguous(memory_format=layout)
+    expected, found = network(images), compiled(images)
+    torch.testing.assert_close(found, expected)
+    expected.square().sum().backward()
+    found.square().sum().backward()
+    for one, other in zip(network.parameters(), twin.parameters(), strict=True):
+        assert one.grad is not None
+        close = 1e-4 * max(1, one.grad.abs().max().item())
+        torch.testing.assert_close(other.grad, one.grad, rtol=0, atol=close)
+    torch.testing.assert_close(twin.state_dict(), network.state_dict(), rtol=1e-4, atol=1e-4)
 
 
 def test_drop_path_keeps_the_mean_and_draws_from_the_generator() -> None:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.nets.initialize import construct
+from prnas.nets.normalisation import BatchNorm
 from prnas.nets.operations import ConvChain, ReluFirst, preprocess
 from prnas.nets.operations import build as build_operation
 from prnas.space import genotype as space
@@ -115,10 +116,10 @@ class AuxiliaryHead(nn.Module):
         self.stride = stride
         self.features = nn.Sequential(
             nn.Conv2d(channels, 128, 1, bias=False),
-            nn.BatchNorm2d(128),
+            BatchNorm(128),
             nn.ReLU(),
             nn.Conv2d(128, 768, 2, bias=False),
-            nn.BatchNorm2d(768),
+            BatchNorm(768),
             nn.ReLU(),
         )
         self.classifier = nn.Linear(768, classes)
@@ -138,15 +139,15 @@ class ImageNetStem(nn.Module):
         half = channels // 2
         self.quarter = nn.Sequential(
             nn.Conv2d(input_channels, half, 3, stride=2, padding=1, bias=False),
-            nn.BatchNorm2d(half),
+            BatchNorm(half),
             nn.ReLU(),
             nn.Conv2d(half, channels, 3, stride=2, padding=1, bias=False),
-            nn.BatchNorm2d(channels),
+            BatchNorm(channels),
         )
         self.eighth = nn.Sequential(
             nn.ReLU(),
             nn.Conv2d(channels, channels, 3, stride=2, padding=1, bias=False),
-            nn.BatchNorm2d(channels),
+            BatchNorm(channels),
         )
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -160,7 +161,7 @@ class CifarStem(nn.Module):
     def __init__(self, input_channels: int, channels: int) -> None:
         super().__init__()
         self.conv = nn.Conv2d(input_channels, channels, 3, padding=1, bias=False)
-        self.bn = nn.BatchNorm2d(channels)
+        self.bn = BatchNorm(channels)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         x = self.bn(self.conv(x))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from prnas.nets.normalisation import BatchNorm
 from prnas.nets.pixels import diagonal_phases
 from prnas.nets.training_conv import DepthwiseConv
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
@@ -35,7 +36,7 @@ class SeparableConv(ReluFirst):
         super().__init__()
         self.depthwise = DepthwiseConv(c_in, kernel, stride, dilation)
         self.pointwise = nn.Conv2d(c_in, c_out, 1, bias=False)
-        self.bn = nn.BatchNorm2d(c_out, affine=affine)
+        self.bn = BatchNorm(c_out, affine=affine)
 
     def of_rectified(self, x: Tensor) -> Tensor:
         return self.bn(self.pointwise(self.depthwise(x)))
@@ -70,7 +71,7 @@ class FactorizedReduction(ReluFirst):
         half = c_out // 2
         self.first = nn.Conv2d(c_in, half, 1, stride=2, bias=False)
         self.second = nn.Conv2d(c_in, c_out - half, 1, stride=2, bias=False)
-        self.bn = nn.BatchNorm2d(c_out, affine=affine)
+        self.bn = BatchNorm(c_out, affine=affine)
 
     def of_rectified(self, x: Tensor) -> Tensor:
         if self.training:
@@ -90,7 +91,7 @@ class ReluConvBN(ReluFirst):
     def __init__(self, c_in: int, c_out: int, affine: bool) -> None:
         super().__init__()
         self.conv = nn.Conv2d(c_in, c_out, 1, bias=False)
-        self.bn = nn.BatchNorm2d(c_out, affine=affine)
+        self.bn = BatchNorm(c_out, affine=affine)
 
     def of_rectified(self, x: Tensor) -> Tensor:
         return self.bn(self.conv(x))
@@ -102,7 +103,7 @@ class Pooling(nn.Module):
     def __init__(self, spec: Pool, channels: int, stride: int, affine: bool) -> None:
         super().__init__()
         self.kind, self.kernel, self.stride = spec.kind, spec.kernel, stride
-        self.bn = nn.Identity() if affine else nn.BatchNorm2d(channels, affine=False)
+        self.bn = nn.Identity() if affine else BatchNorm(channels, affine=False)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.bn(pool(x, self.kind, self.kernel, self.stride))
@@ -122,7 +123,7 @@ class FullConv1x7x1(ReluFirst):
         super().__init__()
         self.row = nn.Conv2d(channels, channels, (1, 7), (1, stride), (0, 3), bias=False)
         self.column = nn.Conv2d(channels, channels, (7, 1), (stride, 1), (3, 0), bias=False)
-        self.bn = nn.BatchNorm2d(channels, affine=affine)
+        self.bn = BatchNorm(channels, affine=affine)
 
     def of_rectified(self, x: Tensor) -> Tensor:
         return self.bn(self.column(self.row(x)))

@@ -7,6 +7,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
+def is_channels_last(images: Tensor) -> bool:
+    return images.is_contiguous(memory_format=torch.channels_last)
+
+
 def as_matrix(images: Tensor) -> Tensor:
     """(batch, channels, height, width) as (pixels of all images, channels): a view."""
     return images.permute(0, 2, 3, 1).reshape(-1, images.shape[1])
@@ -63,8 +67,7 @@ class _DiagonalPhases(torch.autograd.Function):
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, images: Tensor
     ) -> tuple[Tensor, Tensor]:
-        last = images.is_contiguous(memory_format=torch.channels_last)
-        ctx.layout = torch.channels_last if last else torch.contiguous_format
+        ctx.layout = torch.channels_last if is_channels_last(images) else torch.contiguous_format
         ctx.shape = images.shape
         first = images[:, :, ::2, ::2].contiguous(memory_format=ctx.layout)
         further = images[:, :, 1::2, 1::2]

@@ -52,7 +52,8 @@ class SearchCell(nn.Module):
 
     def __init__(self, pools: CellPools, plan: CellPlan, output: Output, recompute: bool) -> None:
         super().__init__()
-        self.pools, self.plan, self.output, self.recompute = pools, plan, output, recompute
+        self.pools, self.plan, self.recompute = pools, plan, recompute
+        self.output: Output = output
         self.skip_dropout = 0.0
         self.preprocess = nn.ModuleList(
             [

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from prnas.nets.depthwise import depthwise, input_gradient, weight_gradient
-from prnas.nets.pixels import merge_phases, split_phases
+from prnas.nets.pixels import is_channels_last, merge_phases, split_phases
 
 
 class DepthwiseConv(nn.Conv2d):
@@ -27,7 +27,7 @@ class DepthwiseConv(nn.Conv2d):
     def forward(self, input: Tensor) -> Tensor:
         kernel, stride, dilation = self.kernel_size[0], self.stride[0], self.dilation[0]
         slow = kernel > 3 or dilation == 2
-        if not (slow and self.training and input.is_cpu and _is_channels_last(input)):
+        if not (slow and self.training and input.is_cpu and is_channels_last(input)):
             return super().forward(input)
         if torch.is_autocast_enabled("cpu"):  # a hand-written gradient would miss its casts
             return super().forward(input)
@@ -35,10 +35,6 @@ class DepthwiseConv(nn.Conv2d):
             return super().forward(input)
         out: Any = _Depthwise.apply(input, self.weight, stride, dilation)
         return out
-
-
-def _is_channels_last(x: Tensor) -> bool:
-    return x.is_contiguous(memory_format=torch.channels_last)
 
 
 class _Depthwise(torch.autograd.Function):
