@@ -19,7 +19,7 @@ from torture.fuzzing.run_folders import forge
 
 SEED = 1
 CASES = {
-    **{"cifar": 60, "idx": 60, "npz": 80, "folder": 40},
+    **{"cifar": 30, "idx": 40, "npz": 60, "folder": 25},
     **{"record": 30, "checkpoint": 6, "model": 25, "command": 80},
 }
 

@@ -29,6 +29,7 @@ def test_many_steps_and_replacements(images: Path, tmp_path: Path) -> None:
     check(usage)
 
 
+@pytest.mark.slow  # the same loop as a search's
 def test_many_steps_of_a_training(images: Path, tmp_path: Path) -> None:
     check(long_training(f"npz:{images}", 4, tmp_path))
 

@@ -21,7 +21,7 @@ def test_the_batch_shrinks_and_the_search_goes_on_to_its_end(tmp_path: Path) -> 
     assert (tmp_path / "run" / "genotype.json").exists()
 
 
-@pytest.mark.parametrize("megabytes", [1, 20])
+@pytest.mark.parametrize("megabytes", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_with_no_room_at_all_there_is_one_message(tmp_path: Path, megabytes: float) -> None:
     """For the data and the network, or for the first step."""
     recipe = write_hungry(tmp_path, step=64)

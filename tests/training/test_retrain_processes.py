@@ -45,6 +45,7 @@ def test_killed_at_random_moments_it_ends_the_same(
     assert told["ended"]
 
 
+@pytest.mark.slow  # the same loop as a search's, whose signals are among the others
 def test_a_signal_saves_and_says_how_to_go_on(
     recipe: Path, tmp_path: Path, reference: Path
 ) -> None:
