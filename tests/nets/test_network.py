@@ -1,6 +1,7 @@
 import copy
 import pickle
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,11 +13,12 @@ from torch.utils.flop_counter import FlopCounterMode
 import prnas
 from benchmarks.textbook_network import TextbookNetwork
 from prnas.nets import network as network_module
+from prnas.nets import normalisation
 from prnas.nets.network import AuxiliaryHead, Network, build, paths
 from prnas.space import zoo
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.operations import Conv, Pool, Skip
-from prnas.space.size import NetworkSize, network_size
+from prnas.space.size import NetworkSize, Output, network_size
 from tests.strategies import genotypes
 
 SMALL_CELL = Cell(
@@ -93,7 +95,10 @@ def test_every_published_cell_trains(name: str, output: str) -> None:
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 @pytest.mark.parametrize("name", ["darts-v2", "nasnet-a", "pr-darts-ur"])
-def test_it_is_the_textbooks_network(name: str, layout: torch.memory_format) -> None:
+def test_it_is_the_textbooks_network(
+    name: str, layout: torch.memory_format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(normalisation, "_LARGE", 2)  # so that the faster way is within
     ours = build(zoo.get(name), 4, 6, 5, auxiliary=True).double()
     textbook = TextbookNetwork(zoo.get(name), 4, 6, 5).double()
     textbook.load_state_dict(ours.state_dict())
@@ -188,20 +193,59 @@ def test_it_is_a_plain_module() -> None:
     torch.testing.assert_close(last, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_hooks_see_what_modules_made() -> None:
-    network = small()
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("output", ["concat", "mean"])
+@pytest.mark.parametrize("concat", [(2, 3), (3,)])
+def test_hooks_see_what_modules_made(
+    layout: torch.memory_format,
+    output: Output,
+    concat: tuple[int, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(normalisation, "_LARGE", 2)
+    cell = replace(SMALL_CELL, concat=concat)
+    network = build(Genotype(cell, cell), 4, 4, 5, output=output)
+    network.to(memory_format=layout)  # pyright: ignore[reportCallIssue]
     kept: list[tuple[torch.Tensor, torch.Tensor]] = []
+    silent = {
+        name: module
+        for name, module in network.named_modules()
+        if not isinstance(module, nn.ModuleList)
+    }
+    names = {module: name for name, module in silent.items()}
 
     def keep(module: nn.Module, given: object, made: object) -> None:
+        silent.pop(names[module], None)
         if isinstance(made, torch.Tensor):
             kept.append((made, made.detach().clone()))
 
-    for module in network.modules():
+    for module in list(silent.values()):
         module.register_full_backward_hook(lambda *_: None)
         module.register_forward_hook(keep)
-    network(torch.randn(2, 3, 16, 16, requires_grad=True)).sum().backward()
-    assert len(kept) > 20
+    images = torch.randn(2, 3, 16, 16).contiguous(memory_format=layout).requires_grad_()
+    network(images).sum().backward()
+    assert not silent
     assert all(torch.equal(made, copy) for made, copy in kept)
+
+
+def test_functional_transforms_and_symbolic_tracing() -> None:
+    network = small()
+    network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    images = torch.randn(2, 3, 16, 16).contiguous(memory_format=torch.channels_last)
+    expected = torch.autograd.grad(
+        network(images).square().sum(), list(network.parameters()), allow_unused=True
+    )
+
+    def loss(parameters: dict[str, torch.Tensor]) -> torch.Tensor:
+        state = {**parameters, **{name: one.clone() for name, one in network.named_buffers()}}
+        return torch.func.functional_call(network, state, (images,)).square().sum()
+
+    found = torch.func.grad(loss)(dict(network.named_parameters()))
+    for (name, one), other in zip(found.items(), expected, strict=True):
+        if other is not None:
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3, msg=name)
+    traced = torch.fx.symbolic_trace(network.eval())
+    torch.testing.assert_close(traced(images), network(images))
 
 
 def test_it_exports() -> None:

@@ -72,6 +72,16 @@ def test_gradients_have_gradients(affine: bool) -> None:
         assert torch.autograd.gradgradcheck(norm, x)
 
 
+def test_gradients_of_weights_have_gradients() -> None:
+    norm, _ = pair(3, True)
+
+    def normalised(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return torch.func.functional_call(norm, {"weight": weight, "bias": bias}, (x,))
+
+    inputs = images(2, 3, 2, 3).requires_grad_(), norm.weight, norm.bias
+    assert torch.autograd.gradgradcheck(normalised, inputs)
+
+
 @given(number=st.integers(2, 40), channels=st.integers(1, 40))
 @settings(deadline=None, max_examples=40)
 def test_statistics_and_sums(number: int, channels: int) -> None:
@@ -96,7 +106,8 @@ Change = Callable[[BatchNorm, Tensor], tuple[BatchNorm, Tensor]]
         (lambda norm, x: (norm, x), True),
         (lambda norm, x: (norm.eval(), x), False),
         (lambda norm, x: (norm, x.contiguous()), False),
-        (lambda norm, x: (norm.bfloat16(), x.bfloat16()), True),
+        (lambda norm, x: (norm.float(), x.float()), True),
+        (lambda norm, x: (norm.bfloat16(), x.bfloat16()), False),
         (lambda norm, x: (norm.float(), x.bfloat16()), False),
         (lambda norm, x: (BatchNorm(65).double(), images(2, 65, 4, 4)), False),
         (lambda norm, x: (BatchNorm(6, momentum=None).double(), x), False),
@@ -118,6 +129,19 @@ def test_only_where_it_pays(
     monkeypatch.setattr(normalisation, "statistics", counting)
     norm(x)
     assert bool(calls) == fast
+
+
+def test_not_for_small_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normalisation, "_LARGE", 1_000)
+    monkeypatch.setattr(normalisation, "statistics", None)
+    BatchNorm(6).double()(images(2, 6, 4, 4))
+    with pytest.raises(TypeError, match="not callable"):
+        BatchNorm(6).double()(images(11, 6, 4, 4))
+
+
+def test_another_number_of_channels_is_refused_as_ever() -> None:
+    with pytest.raises(RuntimeError, match="running_mean should contain"):
+        BatchNorm(8, affine=False).double()(images(4, 1, 5, 5))
 
 
 def test_a_single_pixel_is_refused_as_ever() -> None:

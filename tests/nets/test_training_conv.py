@@ -46,6 +46,17 @@ def test_it_is_the_plain_convolution(
         assert torch.allclose(ours, theirs, rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.parametrize(("kernel", "stride", "dilation"), [(3, 1, 2), (3, 2, 2), (5, 2, 1)])
+def test_gradients_have_gradients(kernel: int, stride: int, dilation: int) -> None:
+    conv = DepthwiseConv(2, kernel, stride, dilation).double()
+
+    def convolved(x: Tensor, weight: Tensor) -> Tensor:
+        return torch.func.functional_call(conv, {"weight": weight}, (x,))
+
+    x = torch.randn(2, 2, 6, 6, dtype=torch.float64).contiguous(memory_format=torch.channels_last)
+    assert torch.autograd.gradgradcheck(convolved, (x.requires_grad_(), conv.weight))
+
+
 @pytest.mark.parametrize(
     ("kernel", "dilation", "training", "channels_last", "fast"),
     [

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from prnas.nets.gradients import by_hand, differentiable
 from prnas.nets.pixels import as_images, as_matrix, is_channels_last
 
 _WIDE = 256  # channels; from about 150 on, the kernels are at their best
@@ -79,6 +80,9 @@ class BatchNorm(nn.BatchNorm2d):
 
     def forward(self, input: Tensor) -> Tensor:
         momentum, mean, variance = self.momentum, self.running_mean, self.running_var
+        if not self.training and mean is not None and variance is not None:
+            # As PyTorch's module does, but without its look at the input, for `torch.fx`'s sake.
+            return F.batch_norm(input, mean, variance, self.weight, self.bias, False, 0.0, self.eps)
         if momentum is None or mean is None or variance is None or not self._gains(input):
             return super().forward(input)
         fold = fold_of(as_matrix(input))
@@ -99,9 +103,11 @@ class BatchNorm(nn.BatchNorm2d):
             and input.numel() >= _LARGE
             and input.numel() > input.shape[1]  # PyTorch has the words for a single pixel
             and is_channels_last(input)
+            and input.shape[1] == self.num_features  # PyTorch has the words for others, too
             and self.running_mean is not None
             and input.dtype == self.running_mean.dtype  # not so in mixed precision
-            and not torch.compiler.is_compiling()  # compiled, the usual way is the best
+            and input.dtype in (torch.float32, torch.float64)  # others lose too much of the mean
+            and by_hand()
         )
 
 
@@ -135,7 +141,13 @@ class _Normalise(torch.autograd.Function):
         x, weight, bias, mean, reciprocal = ctx.saved_tensors
         needed = ctx.needs_input_grad[:3]
         if torch.is_grad_enabled():  # somebody will differentiate this in turn
-            return *_differentiable(x, weight, bias, ctx.eps, grad, needed), None, None
+            by_x, by_weight, by_bias = differentiable(
+                lambda: F.batch_norm(x, None, None, weight, bias, training=True, eps=ctx.eps),
+                (x, weight, bias),
+                needed,
+                grad,
+            )
+            return by_x, by_weight, by_bias, None, None
         pixels, grad, fold = as_matrix(x), as_matrix(grad), ctx.fold
         along, alone = sums(grad, pixels, mean, reciprocal, fold)
         x_grad = None
@@ -151,20 +163,3 @@ class _Normalise(torch.autograd.Function):
             ).addcmul_(grad.reshape(wide), repeated(scale, fold))
             x_grad = as_images(wide_grad, x)
         return x_grad, along if needed[1] else None, alone if needed[2] else None, None, None
-
-
-def _differentiable(
-    x: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-    grad: Tensor,
-    needed: tuple[bool, ...],
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """The same gradients, by operations that have gradients themselves."""
-    out = F.batch_norm(x, None, None, weight, bias, training=True, eps=eps)
-    inputs = [one for one, wanted in zip((x, weight, bias), needed, strict=True) if wanted]
-    wanted = [one for one in inputs if one is not None]
-    found = iter(torch.autograd.grad(out, wanted, grad, create_graph=True))
-    by_x, by_weight, by_bias = (next(found) if want else None for want in needed)
-    return by_x, by_weight, by_bias

@@ -63,14 +63,24 @@ class ConvChain(nn.Sequential):
         return input
 
 
+class HalvingConv(nn.Conv2d):
+    """A 1 x 1 convolution of stride 2. `halved`: only every second pixel is given, both ways."""
+
+    def __init__(self, c_in: int, c_out: int) -> None:
+        super().__init__(c_in, c_out, 1, stride=2, bias=False)
+
+    def forward(self, input: Tensor, halved: bool = False) -> Tensor:
+        return F.conv2d(input, self.weight) if halved else super().forward(input)
+
+
 class FactorizedReduction(ReluFirst):
     """ReLU, two 1 x 1 convolutions of stride 2, the second one pixel further both ways, BN."""
 
     def __init__(self, c_in: int, c_out: int, affine: bool) -> None:
         super().__init__()
         half = c_out // 2
-        self.first = nn.Conv2d(c_in, half, 1, stride=2, bias=False)
-        self.second = nn.Conv2d(c_in, c_out - half, 1, stride=2, bias=False)
+        self.first = HalvingConv(c_in, half)
+        self.second = HalvingConv(c_in, c_out - half)
         self.bn = BatchNorm(c_out, affine=affine)
 
     def of_rectified(self, x: Tensor) -> Tensor:
@@ -78,7 +88,7 @@ class FactorizedReduction(ReluFirst):
             # The stride first: with few channels, oneDNN's own backward pass of a strided 1 x 1
             # convolution corrupts memory.
             one, other = diagonal_phases(x)
-            halves = [F.conv2d(one, self.first.weight), F.conv2d(other, self.second.weight)]
+            halves = [self.first(one, True), self.second(other, True)]
         else:
             # Padded after the shift, so that both halves have the same size for odd images too.
             halves = [self.first(x), self.second(F.pad(x, (-1, 1, -1, 1)))]

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from prnas.nets.gradients import by_hand
+
 
 def is_channels_last(images: Tensor) -> bool:
     return images.is_contiguous(memory_format=torch.channels_last)
@@ -58,8 +60,17 @@ def diagonal_phases(images: Tensor) -> tuple[Tensor, Tensor]:
 
     Where there is no pixel further on, it is zero. Their gradient is made in one piece.
     """
-    phases: Any = _DiagonalPhases.apply(images)
+    phases: Any = (_DiagonalPhases.apply if by_hand() else _diagonal_phases)(images)
     return phases
+
+
+def _diagonal_phases(images: Tensor) -> tuple[Tensor, Tensor]:
+    layout = torch.channels_last if is_channels_last(images) else torch.contiguous_format
+    first = images[:, :, ::2, ::2].contiguous(memory_format=layout)
+    further = images[:, :, 1::2, 1::2]
+    rows, columns = (first.shape[place] - further.shape[place] for place in (2, 3))
+    second = F.pad(further, (0, columns, 0, rows)) if rows or columns else further
+    return first, second.contiguous(memory_format=layout)
 
 
 class _DiagonalPhases(torch.autograd.Function):
@@ -69,11 +80,7 @@ class _DiagonalPhases(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         ctx.layout = torch.channels_last if is_channels_last(images) else torch.contiguous_format
         ctx.shape = images.shape
-        first = images[:, :, ::2, ::2].contiguous(memory_format=ctx.layout)
-        further = images[:, :, 1::2, 1::2]
-        rows, columns = (first.shape[place] - further.shape[place] for place in (2, 3))
-        second = F.pad(further, (0, columns, 0, rows)) if rows or columns else further
-        return first, second.contiguous(memory_format=ctx.layout)
+        return _diagonal_phases(images)
 
     @staticmethod
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride]

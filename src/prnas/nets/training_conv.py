@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from prnas.nets.depthwise import depthwise, input_gradient, weight_gradient
+from prnas.nets.gradients import by_hand, differentiable
 from prnas.nets.pixels import is_channels_last, merge_phases, split_phases
 
 
@@ -29,7 +30,7 @@ class DepthwiseConv(nn.Conv2d):
         slow = kernel > 3 or dilation == 2
         if not (slow and self.training and input.is_cpu and is_channels_last(input)):
             return super().forward(input)
-        if torch.is_autocast_enabled("cpu"):  # a hand-written gradient would miss its casts
+        if torch.is_autocast_enabled("cpu") or not by_hand():  # a gradient would miss its casts
             return super().forward(input)
         if dilation > 2 or (dilation == 2 and (input.shape[2] % 2 or input.shape[3] % 2)):
             return super().forward(input)
@@ -46,21 +47,29 @@ class _Depthwise(torch.autograd.Function):
     ) -> Tensor:
         ctx.stride, ctx.dilation = stride, dilation
         if dilation == 1:
-            ctx.save_for_backward(x, weight)
+            ctx.save_for_backward(x, x, weight)
             return depthwise(x, weight, stride, 1)
         if stride == 2:  # only the pixels of one phase are ever read
             phase = x[:, :, ::2, ::2].contiguous(memory_format=torch.channels_last)
-            ctx.save_for_backward(phase, weight)
+            ctx.save_for_backward(x, phase, weight)
             return depthwise(phase, weight, 1, 1)
         phases = split_phases(x, 2)
-        ctx.save_for_backward(phases, weight)
+        ctx.save_for_backward(x, phases, weight)
         return merge_phases(depthwise(phases, weight, 1, 1), 2)
 
     @staticmethod
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx: Any, grad: Tensor
     ) -> tuple[Tensor | None, Tensor | None, None, None]:
-        x, weight = ctx.saved_tensors
+        whole, x, weight = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody will differentiate this in turn
+            by_x, by_weight = differentiable(
+                lambda: depthwise(whole, weight, ctx.stride, ctx.dilation),
+                (whole, weight),
+                ctx.needs_input_grad[:2],
+                grad,
+            )
+            return by_x, by_weight, None, None
         stride = ctx.stride if ctx.dilation == 1 else 1
         phased = ctx.dilation == 2 and ctx.stride == 1
         grad = grad.contiguous(memory_format=torch.channels_last)
@@ -72,7 +81,7 @@ class _Depthwise(torch.autograd.Function):
             x_grad = merge_phases(x_grad, 2)
         elif x_grad is not None and ctx.dilation == 2:
             number, channels, height, width = x_grad.shape
-            whole = x_grad.new_zeros(number, 2 * height, 2 * width, channels)
-            whole[:, ::2, ::2] = x_grad.permute(0, 2, 3, 1)
-            x_grad = whole.permute(0, 3, 1, 2)
+            spread = x_grad.new_zeros(number, 2 * height, 2 * width, channels)
+            spread[:, ::2, ::2] = x_grad.permute(0, 2, 3, 1)
+            x_grad = spread.permute(0, 3, 1, 2)
         return x_grad, weight_grad, None, None
