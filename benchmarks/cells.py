@@ -10,12 +10,12 @@ import argparse
 from pathlib import Path
 from random import Random
 
-from prnas import recipes
-from prnas.retrain_config import RetrainConfig
+from prnas.config import recipes
+from prnas.config.retrain import RetrainConfig
+from prnas.retraining.seeds import SeedsResult, is_group, resume_seeds, start_seeds
 from prnas.space import zoo
+from prnas.space.analysis.sampling import random_genotype
 from prnas.space.genotype import Genotype
-from prnas.space.sampling import random_genotype
-from prnas.training.seeds import SeedsResult, is_group, resume_seeds, start_seeds
 
 PUBLISHED = ("pr-darts-dl1", "pr-darts-dl2", "pr-darts-dr", "pr-darts-ur", "darts-v2", "p-darts")
 # Test errors on CIFAR-10 as published, in per cent: for comparison only.

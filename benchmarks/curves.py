@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from prnas.reporting.records import CycleRecord, EpochRecord, read_records
+from prnas.runs.records import CycleRecord, EpochRecord, read_records
 
 
 def read(run: Path) -> tuple[list[EpochRecord], list[CycleRecord]]:

@@ -18,8 +18,8 @@ from torch.nn import functional as F
 from benchmarks.measure import interleaved, number_of, print_number, ratio
 from benchmarks.textbook_network import TextbookNetwork
 from prnas.nets.network import build
+from prnas.runs.state import sgd
 from prnas.space import zoo
-from prnas.training.run_state import sgd
 
 WAYS = ("textbook", "ours")
 

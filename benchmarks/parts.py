@@ -6,7 +6,7 @@ python -m benchmarks.parts runs/RUN [...]
 import argparse
 from pathlib import Path
 
-from prnas.reporting.records import EpochRecord, Parts, read_records
+from prnas.runs.records import EpochRecord, Parts, read_records
 
 
 def shares(run: Path) -> dict[str, float]:

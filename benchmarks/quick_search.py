@@ -17,18 +17,18 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from prnas import recipes
+from prnas.config import recipes
+from prnas.data.augment import Augmentation, plain
+from prnas.data.dataset import DataSet, load, normalization
+from prnas.data.streams import Stream
 from prnas.nets.network import build
-from prnas.space.counting import discoverable
+from prnas.runs.callbacks import SearchResult
+from prnas.runs.generators import seed_for, torch_generator
+from prnas.runs.preparation import cosine
+from prnas.searching.api import resume, start
+from prnas.space.analysis.counting import discoverable
+from prnas.space.analysis.sampling import random_genotype
 from prnas.space.genotype import Genotype
-from prnas.space.sampling import random_genotype
-from prnas.training.augment import Augmentation, plain
-from prnas.training.callbacks import SearchResult
-from prnas.training.data import DataSet, load, normalization
-from prnas.training.preparation import cosine
-from prnas.training.randomness import seed_for, torch_generator
-from prnas.training.search import resume, start
-from prnas.training.streams import Stream
 
 CHANNELS, CELLS, BATCH, LR = 8, 5, 64, 0.025
 

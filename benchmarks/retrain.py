@@ -21,13 +21,13 @@ from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.measure import number_of, print_number, ratio
 from benchmarks.textbook_network import TextbookNetwork
-from prnas.retrain_config import RetrainConfig
+from prnas.config.retrain import RetrainConfig
+from prnas.data.dataset import load
+from prnas.retraining.loop import Retraining
+from prnas.runs.batch_size import CpuProbe
+from prnas.runs.loop import Setup
+from prnas.runs.processes import Processes
 from prnas.space import zoo
-from prnas.training.data import load
-from prnas.training.loop import Setup
-from prnas.training.memory import CpuProbe
-from prnas.training.processes import Processes
-from prnas.training.retrain_loop import Retraining
 
 IMAGES = 2_000
 

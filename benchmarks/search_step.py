@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from benchmarks.textbook import TextbookSupernet
 from prnas.nets.supernet import Supernet
-from prnas.space.cell_pools import CellPools, Pools
 from prnas.space.genotype import ROLES
+from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS
 
 STAGES = {

@@ -12,11 +12,11 @@ from torch.nn import functional as F
 from benchmarks.textbook_operations import operation, project
 from prnas.nets.network import CifarStem
 from prnas.nets.supernet import Supernet
-from prnas.space.cell_pools import CellPools, Pools
 from prnas.space.genotype import NUM_INPUTS, ROLES, Role
+from prnas.space.network_plan import CellPlan, plan_cells
+from prnas.space.network_size import Output
 from prnas.space.operations import Pool
-from prnas.space.plan import CellPlan, plan_cells
-from prnas.space.size import Output
+from prnas.space.pools import CellPools, Pools
 
 
 class TextbookCell(nn.Module):

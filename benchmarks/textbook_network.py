@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from benchmarks.textbook_operations import named, operation, project
 from prnas.space.genotype import NUM_INPUTS, Cell, Genotype, Role
-from prnas.space.plan import CellPlan, plan_cells, reduction_places
+from prnas.space.network_plan import CellPlan, plan_cells, reduction_places
 
 
 class TextbookCell(nn.Module):

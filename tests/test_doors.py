@@ -1,36 +1,20 @@
-"""Doors open one way: space knows nobody, reporting knows space, the commands know all."""
+"""The rooms of the house stand in one order: each imports only itself and rooms above it."""
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import prnas
+from tests.support.command_line import modules_after
 
 SOURCE = Path(prnas.__file__).parent
-# Who may import whom, by the first word after `prnas.`; what is not listed may import anything.
-ALLOWED = {
-    "space": {"space"},
-    "atomic": set[str](),
-    "nets": {"space", "nets"},
-    "reporting": {"space", "reporting", "atomic"},
-    "yaml_files": {"space"},
-    "overrides": {"space", "yaml_files"},
-    "config": {"space", "overrides"},
-    "retrain_config": {"space", "config"},
-    "recipes": {"space", "config", "retrain_config", "yaml_files"},
-    "models": {"space", "nets", "models", "atomic", "errors"},
-    "training": {
-        *("space", "nets", "models", "reporting", "config", "recipes", "training"),
-        *("atomic", "errors", "retrain_config", "yaml_files"),
-    },
-    "handover": {
-        *("space", "nets", "models", "training", "reporting", "config", "handover"),
-        *("atomic", "errors"),
-    },
-}
+TOP = SOURCE.parents[1]
+GROUND_FLOOR = ("io", "space", "config")
+MIDDLE_FLOOR = ("nets", "data", "drawing", "models", "exporting", "runs", "report")
+TOP_FLOOR = ("searching", "retraining", "terminal", "commands", "cli")
+ROOMS = (*GROUND_FLOOR, *MIDDLE_FLOOR, *TOP_FLOOR)
+DEVELOPERS_FOLDERS = ("tests", "benchmarks", "torture")
 
 
 def imports(path: Path) -> set[str]:
@@ -45,42 +29,60 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-def sources() -> list[tuple[str, Path]]:
-    parts = [
-        (path.relative_to(SOURCE).with_suffix("").parts[0], path) for path in SOURCE.rglob("*.py")
-    ]
-    return [(room, path) for room, path in parts if room in ALLOWED]
+def sources(room: str) -> list[Path]:
+    return sorted((SOURCE / room).rglob("*.py"))
 
 
-def test_rooms_import_only_what_they_may() -> None:
-    assert {room for room, _ in sources()} == set(ALLOWED)
-    for room, path in sources():
-        for name in imports(path):
-            parts = name.split(".")
-            if parts[0] == "prnas" and len(parts) > 1:
-                assert parts[1] in ALLOWED[room], f"{path} may not import {name}"
+def rooms_of(path: Path) -> set[str]:
+    """The rooms that a file imports from."""
+    names = [name.split(".") for name in imports(path)]
+    return {name[1] for name in names if name[0] == "prnas" and len(name) > 1} & set(ROOMS)
 
 
-def test_space_knows_no_torch() -> None:
-    for room, path in sources():
-        if room == "space":
-            heads = {name.split(".")[0] for name in imports(path)}
-            assert not heads & {"torch", "numpy", "matplotlib", "rich", "yaml"}, path
+def test_every_package_is_a_room() -> None:
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert packages == set(ROOMS)
 
 
-def modules_after(*arguments: str) -> set[str]:
-    """What a real process has imported once the command is done."""
-    program = (
-        "import sys; from prnas.cli import main\n"
-        "try: main(sys.argv[1:])\n"
-        "except SystemExit: pass\n"
-        "print('\\n@'.join(sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
-    )
-    assert done.stdout
-    return set(done.stderr.split("\n@"))
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_rooms_above_it(room: str) -> None:
+    allowed = set(ROOMS[: ROOMS.index(room) + 1])
+    for path in sources(room):
+        assert rooms_of(path) <= allowed, path
+
+
+def test_kernels_know_no_modules_of_the_networks() -> None:
+    for path in sources("nets/kernels"):
+        ours = {name for name in imports(path) if name.startswith("prnas.")}
+        assert all(name.startswith("prnas.nets.kernels") for name in ours), path
+
+
+def test_the_search_space_knows_no_torch() -> None:
+    for path in [*sources("space"), *sources("config")]:
+        heads = {name.split(".")[0] for name in imports(path)}
+        assert not heads & {"torch", "numpy", "matplotlib", "rich"}, path
+
+
+def test_tests_benchmarks_and_torture_form_no_circle() -> None:
+    """`tests` import neither of the others; those take from the tests only what is for sharing."""
+    for folder in DEVELOPERS_FOLDERS:
+        for path in (TOP / folder).rglob("*.py"):
+            names = {name for name in imports(path) if name.split(".")[0] in DEVELOPERS_FOLDERS}
+            others = {name for name in names if name.split(".")[0] != folder}
+            assert all(name.startswith("tests.support") for name in others), path
+
+
+def test_what_tests_share_is_in_one_place() -> None:
+    for path in (TOP / "tests").rglob("*.py"):
+        shared = [name for name in imports(path) if name.startswith("tests.")]
+        local = f"tests.{path.parent.relative_to(TOP / 'tests').as_posix().replace('/', '.')}."
+        for name in shared:
+            assert name.startswith(("tests.support", local)), f"{path} imports {name}"
+
+
+def test_tests_mirror_the_rooms() -> None:
+    folders = {path.parent.name for path in (TOP / "tests").glob("*/test_*.py")}
+    assert folders <= set(ROOMS)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +111,4 @@ def test_commands_import_nothing_heavy(arguments: list[str]) -> None:
 
 
 def test_help_does_not_even_load_the_search_space_or_pydantic() -> None:
-    assert not modules_after("--help") & {"prnas.space.genotype", "prnas.config", "pydantic"}
+    assert not modules_after("--help") & {"prnas.space.genotype", "prnas.config.search", "pydantic"}

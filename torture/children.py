@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import prnas.training.retrain
-import prnas.training.search  # noqa: F401 - heavy: imported once, before all forks
+import prnas.retraining.api
+import prnas.searching.api  # noqa: F401 - heavy: imported once, before all forks
 from prnas.cli import main
-from prnas.training.records_file import RecordsFile
-from prnas.training.signals import guard
+from prnas.runs.records_file import RecordsFile
+from prnas.runs.signals import guard
 
 TIMEOUT = 120.0
 

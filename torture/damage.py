@@ -13,8 +13,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.training.real_processes import progress_of
-from tests.training.watching import assert_same_run
+from tests.support.real_processes import progress_of
+from tests.support.watching import assert_same_run
 from torture.small_runs import Kind, kinds
 from torture.torturer import torturer
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.training.real_processes import progress_of
-from tests.training.watching import assert_same_run
+from tests.support.real_processes import progress_of
+from tests.support.watching import assert_same_run
 from torture.children import Child
 from torture.small_runs import COMMANDS, Kind, kinds
 from torture.torturer import torturer

@@ -13,9 +13,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from prnas.training.integrity import newest_state
-from prnas.training.loop import Loop
-from tests.training.watching import assert_same_run
+from prnas.runs.integrity import newest_state
+from prnas.runs.loop import Loop
+from tests.support.watching import assert_same_run
 from torture.children import Child, kill_at_call, kill_in_record
 from torture.small_runs import Kind, kinds
 from torture.torturer import torturer

@@ -22,11 +22,12 @@ from typing import Any
 
 import psutil
 
-from prnas.training import retrain, search
-from prnas.training.callbacks import Callback, Step, TrainingCallback, TrainingStep
-from prnas.yaml_files import dump_yaml
-from tests.training.made_data import picture_folder
-from tests.training.settings import small_config, small_training, write_images
+from prnas.io.yaml_files import dump_yaml
+from prnas.retraining import api as retrain
+from prnas.runs.callbacks import Callback, Step, TrainingCallback, TrainingStep
+from prnas.searching import api as search
+from tests.support.made_data import picture_folder
+from tests.support.settings import small_config, small_training, write_images
 
 # Everything is imported and one thread has computed before the bound is set: what is bounded is
 # the room for a run, whatever the libraries take.
@@ -35,7 +36,7 @@ import resource, sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-import prnas.training.search, prnas.training.retrain, prnas.commands.display
+import prnas.searching.api, prnas.retraining.api, prnas.terminal.search_display
 from prnas.cli import main
 lines = Path("/proc/self/status").read_text().splitlines()
 size = next(1024 * int(one.split()[1]) for one in lines if one.startswith("VmSize"))

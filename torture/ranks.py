@@ -22,12 +22,12 @@ from statistics import median
 
 import psutil
 
-from prnas.training.checkpoint import Checkpoints
-from prnas.training.integrity import newest_state
-from prnas.yaml_files import dump_yaml
-from tests.training.real_processes import progress_of
-from tests.training.settings import small_config, write_images
-from tests.training.watching import assert_same_run
+from prnas.io.yaml_files import dump_yaml
+from prnas.runs.checkpoint import Checkpoints
+from prnas.runs.integrity import newest_state
+from tests.support.real_processes import progress_of
+from tests.support.settings import small_config, write_images
+from tests.support.watching import assert_same_run
 
 TWO = ("--devices", "2", "--accelerator", "cpu")
 PATIENCE = 120.0  # seconds for anything that must end

@@ -16,7 +16,7 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from tests.training.watching import assert_same_run
+from tests.support.watching import assert_same_run
 from torture.small_runs import Kind, kinds
 from torture.torturer import torturer
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prnas.config import RunConfig
-from prnas.yaml_files import dump_yaml
-from tests.training.settings import small_config, small_training, write_images
+from prnas.config.search import RunConfig
+from prnas.io.yaml_files import dump_yaml
+from tests.support.settings import small_config, small_training, write_images
 from torture.children import Child, start
 
 

@@ -16,9 +16,9 @@ from typing import Any, cast
 
 import psutil
 
-from prnas.commands import watch_server
-from prnas.commands.watch_server import LiveReport, WatchServer
-from tests.synthetic_runs import write_search
+from prnas.report import server as watch_server
+from prnas.report.server import LiveReport, WatchServer
+from tests.support.synthetic_runs import write_search
 from torture.torturer import torturer
 
 SECONDS = 5.0  # that a client waits at most

@@ -4,17 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from prnas.config import SearchConfig
-    from prnas.handover.export import export
+    from prnas.config.retrain import RetrainConfig
+    from prnas.config.search import SearchConfig
+    from prnas.exporting.export import export
     from prnas.models.model import Model, load
     from prnas.nets.network import build
-    from prnas.retrain_config import RetrainConfig
+    from prnas.retraining.api import retrain
+    from prnas.runs.callbacks import Callback, RetrainResult, SearchResult, TrainingCallback
+    from prnas.searching.api import search
     from prnas.space import zoo
     from prnas.space.genotype import Cell, Edge, Genotype
     from prnas.space.operations import Conv, Pool, Skip, Zero
-    from prnas.training.callbacks import Callback, RetrainResult, SearchResult, TrainingCallback
-    from prnas.training.retrain import retrain
-    from prnas.training.search import search
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -43,13 +43,13 @@ __all__ = [
 
 # Names are looked up when they are first used: `import prnas` and `prnas --help` stay instant.
 _HOMES = {
-    "SearchConfig": "prnas.config",
-    "RetrainConfig": "prnas.retrain_config",
-    "RetrainResult": "prnas.training.callbacks",
-    "TrainingCallback": "prnas.training.callbacks",
-    "retrain": "prnas.training.retrain",
+    "SearchConfig": "prnas.config.search",
+    "RetrainConfig": "prnas.config.retrain",
+    "RetrainResult": "prnas.runs.callbacks",
+    "TrainingCallback": "prnas.runs.callbacks",
+    "retrain": "prnas.retraining.api",
     "build": "prnas.nets.network",
-    "export": "prnas.handover.export",
+    "export": "prnas.exporting.export",
     "Model": "prnas.models.model",
     "load": "prnas.models.model",
     "Cell": "prnas.space.genotype",
@@ -59,9 +59,9 @@ _HOMES = {
     "Pool": "prnas.space.operations",
     "Skip": "prnas.space.operations",
     "Zero": "prnas.space.operations",
-    "Callback": "prnas.training.callbacks",
-    "SearchResult": "prnas.training.callbacks",
-    "search": "prnas.training.search",
+    "Callback": "prnas.runs.callbacks",
+    "SearchResult": "prnas.runs.callbacks",
+    "search": "prnas.searching.api",
 }
 
 

@@ -7,7 +7,7 @@ RUNS = ("search", "retrain")
 
 def main() -> None:
     """The console command; signals are taken seriously from the first import on."""
-    from prnas.training import signals
+    from prnas.runs import signals
 
     signals.guard(runs=any(word in RUNS for word in sys.argv[1:2]))
     try:

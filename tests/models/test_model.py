@@ -11,7 +11,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 import prnas
-from prnas.errors import UserError
+from prnas.io.errors import UserError
 from prnas.models import model as module
 from prnas.models.card import ModelCard
 from prnas.models.model import CARD, FOLDER, WEIGHTS, Model, load, save_model

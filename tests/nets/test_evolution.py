@@ -11,15 +11,15 @@ from torch.nn import functional as F
 from benchmarks.textbook import textbook_of
 from prnas.nets.relaxation import softmax
 from prnas.nets.supernet import Supernet, build_supernet
-from prnas.space.cell_pools import CellPools, Pools
 from prnas.space.change import Added, CellChange, Change, EdgeChange
+from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import ROLES
 from prnas.space.morphisms import MORPHISMS, WIDEN
 from prnas.space.operations import Conv, Operation, Pool, Skip
-from prnas.space.pool import EdgePool
+from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Limits
-from tests.nets.test_supernet import check_equal, random_pools, randomized
-from tests.strategies import random_weights
+from tests.support.strategies import random_weights
+from tests.support.supernets import check_equal, random_pools, randomized
 
 
 def step(supernet: Supernet, images: torch.Tensor, optimizer: torch.optim.Optimizer) -> float:

@@ -13,13 +13,13 @@ from torch.utils.flop_counter import FlopCounterMode
 import prnas
 from benchmarks.textbook_network import TextbookNetwork
 from prnas.nets import network as network_module
-from prnas.nets import normalisation
+from prnas.nets.kernels import batch_norm as normalisation
 from prnas.nets.network import AuxiliaryHead, Network, build, paths
 from prnas.space import zoo
 from prnas.space.genotype import Cell, Edge, Genotype
+from prnas.space.network_size import NetworkSize, Output, network_size
 from prnas.space.operations import Conv, Pool, Skip
-from prnas.space.size import NetworkSize, Output, network_size
-from tests.strategies import genotypes
+from tests.support.strategies import genotypes
 
 SMALL_CELL = Cell(
     ((Edge(0, Conv(3, 1, (1,))), Edge(1, Skip())), (Edge(1, Pool("max")), Edge(2, Conv(5, 2)))),

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prnas.space.cell_pools import CellPools, Pools
 from prnas.space.derivation import derive, derive_cell
+from prnas.space.edge_pool import EdgePool, softmax
 from prnas.space.genotype import Edge
 from prnas.space.operations import Conv, Pool, Skip, Zero
-from prnas.space.pool import EdgePool, softmax
+from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import Setting
-from tests.strategies import evolved_pools, random_weights, seeds
+from tests.support.strategies import evolved_pools, random_weights, seeds
 
 
 @given(evolved_pools(), seeds, st.none() | st.integers(0, 3))

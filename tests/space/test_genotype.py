@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from prnas.io.errors import FormatError
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.operations import Conv, Pool, Skip, Zero
-from prnas.space.problems import FormatError
-from tests.strategies import genotypes
+from tests.support.strategies import genotypes
 
 CELL = Cell(
     (

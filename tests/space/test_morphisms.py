@@ -15,7 +15,7 @@ from prnas.space.morphisms import (
 )
 from prnas.space.operations import Conv, Operation, Pool, Skip
 from prnas.space.setting import SETTINGS, Limits
-from tests.strategies import convs_within, limits, operations
+from tests.support.strategies import convs_within, limits, operations
 
 WIDE = Limits(1, 9, 3, None, None)
 

@@ -15,7 +15,7 @@ from prnas.space.operations import (
     from_label,
     to_json,
 )
-from tests.strategies import operations
+from tests.support.strategies import operations
 
 ADAPTER: TypeAdapter[Operation] = TypeAdapter(OperationField)
 

@@ -1,8 +1,9 @@
 import pytest
 from hypothesis import given
 
+from prnas.io.errors import FormatError
+from prnas.io.yaml_files import parse_yaml
 from prnas.space.operations import Conv, Pool, Skip, Zero
-from prnas.space.problems import FormatError
 from prnas.space.setting import (
     SETTINGS,
     Limits,
@@ -11,8 +12,7 @@ from prnas.space.setting import (
     setting_from_data,
     setting_to_data,
 )
-from prnas.yaml_files import parse_yaml
-from tests.strategies import limits
+from tests.support.strategies import limits
 
 OWN = """
 name: mine

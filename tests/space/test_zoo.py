@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 import prnas
+from prnas.io.errors import FormatError
 from prnas.space import zoo
 from prnas.space.genotype import ROLES, Genotype
 from prnas.space.operations import Conv1x7x1
-from prnas.space.problems import FormatError
 
 
 def test_names() -> None:

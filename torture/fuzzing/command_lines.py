@@ -5,10 +5,10 @@ import shutil
 from pathlib import Path
 from random import Random
 
-from prnas import recipes
+from prnas.config import recipes
 from prnas.space import zoo
-from tests.handover.made_models import save_tiny
-from tests.synthetic_runs import write_search
+from tests.support.made_models import save_tiny
+from tests.support.synthetic_runs import write_search
 from torture.fuzzing.kinds import Arena, Kind, Maker
 
 # Options that would start work, or a server, are not among them: `harmless` sets those.

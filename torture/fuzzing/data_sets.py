@@ -14,8 +14,8 @@ from random import Random
 import numpy as np
 from PIL import Image
 
-from prnas.training.sources import catalog
-from tests.training.made_data import cifar_files, cifar_spec, idx_files, idx_spec, md5
+from prnas.data import catalog
+from tests.support.made_data import cifar_files, cifar_spec, idx_files, idx_spec, md5
 from torture.fuzzing import archives, mutate, odd
 from torture.fuzzing.kinds import Arena, Kind, Maker
 

@@ -4,10 +4,11 @@ import os
 import signal
 from pathlib import Path
 
-from prnas.training import retrain, search
-from prnas.training.callbacks import Callback, Step, TrainingCallback, TrainingStep
-from prnas.training.session import Stopped
-from tests.training.settings import small_config, small_training, write_images
+from prnas.retraining import api as retrain
+from prnas.runs.callbacks import Callback, Step, TrainingCallback, TrainingStep
+from prnas.runs.session import Stopped
+from prnas.searching import api as search
+from tests.support.settings import small_config, small_training, write_images
 
 _NETWORK = {"cells": 3, "channels": 2}
 

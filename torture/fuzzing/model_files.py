@@ -8,8 +8,8 @@ from random import Random
 
 from prnas.models.card import OWN_CHECKSUM
 from prnas.models.model import CARD, WEIGHTS
-from tests.handover.made_models import save_tiny
-from tests.training.made_data import picture
+from tests.support.made_data import picture
+from tests.support.made_models import save_tiny
 from torture.fuzzing import mutate, odd
 from torture.fuzzing.data_sets import odd_file
 from torture.fuzzing.kinds import Arena, Kind, Maker

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from prnas import recipes
+from prnas.config import recipes
+from prnas.io.yaml_files import dump_yaml, parse_yaml
 from prnas.space import zoo
 from prnas.space.setting import SETTINGS, setting_to_data
-from prnas.yaml_files import dump_yaml, parse_yaml
 from torture.fuzzing import mutate, odd
 from torture.fuzzing.kinds import Arena, Kind, Maker
 

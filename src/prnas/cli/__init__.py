@@ -27,7 +27,7 @@ def _mistyped(error: CycloptsError) -> object:
     """A command line that cannot be understood: told like every other mistake."""
     from rich.text import Text
 
-    from prnas.commands.output import visible
+    from prnas.terminal.output import visible
 
     return Text(f"prnas: {visible(_short(str(error)))}", no_wrap=True, overflow="ignore")
 
@@ -57,9 +57,8 @@ for command in COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console command. A user's mistake ends in one message and exit code 2."""
-    from prnas.errors import UserError
-    from prnas.space.problems import FormatError
-    from prnas.training.shown import bars
+    from prnas.io.errors import FormatError, UserError
+    from prnas.io.progress import bars
 
     _mend_streams()
     bars.set(True)
@@ -93,7 +92,7 @@ def _mend_streams() -> None:
 
 
 def _complain(message: str) -> NoReturn:
-    from prnas.commands.output import visible
+    from prnas.terminal.output import visible
 
     print(f"prnas: {visible(_short(message))}", file=sys.stderr)
     sys.exit(USER_ERROR)

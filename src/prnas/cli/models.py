@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from prnas.cli.options import Accelerator, AsJson, DataRoot, Threads, whole
 
-# The same words as in `prnas.handover.target`.
+# The same words as in `prnas.exporting.target`.
 ExportFormat = Literal["safetensors", "onnx", "pt2", "python"]
 
 Trained = Annotated[

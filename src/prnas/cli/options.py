@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-# The same words as in `prnas.config`, which takes too long to import for `--help`.
+# The same words as in `prnas.config.search`, which takes too long to import for `--help`.
 Accelerator = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["32-true", "64-true", "bf16-mixed"]
 

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from prnas import recipes
-from prnas.commands import files
-from prnas.commands.output import show, show_heading, show_json, show_next, table
-from prnas.config import SearchConfig
-from prnas.retrain_config import RetrainConfig
-from prnas.yaml_files import dump_yaml
+from prnas.config import recipes
+from prnas.config.retrain import RetrainConfig
+from prnas.config.search import SearchConfig
+from prnas.io.text import write_text
+from prnas.io.yaml_files import dump_yaml
+from prnas.runs import named
+from prnas.terminal.output import show, show_heading, show_json, show_next, table
 
 
 def run_recipes(name: str | None, as_json: bool) -> None:
@@ -45,9 +46,9 @@ def run_recipes(name: str | None, as_json: bool) -> None:
 
 
 def run_config(name: str, overrides: list[str], as_json: bool, out: Path | None) -> None:
-    config = files.config(name, overrides)
+    config = named.config(name, overrides)
     if out is not None:
-        files.write_text(out, dump_yaml(config.to_data()))
+        write_text(out, dump_yaml(config.to_data()))
         show(f"wrote {out}")
         show_next(f"prnas config {out}")
     elif as_json:

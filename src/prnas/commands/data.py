@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from prnas.atomic import write_output
-from prnas.commands.output import facts, show, show_heading, show_json, show_next, show_prose, table
-from prnas.config import DataConfig
-from prnas.errors import UserError
-from prnas.space.reading import validated
-from prnas.training.sources import catalog
+from prnas.config.search import DataConfig
+from prnas.data import catalog
+from prnas.io.atomic import write_output
+from prnas.io.errors import UserError
+from prnas.io.reading import validated
+from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
 _MANY = 20  # classes; more are not listed one by one
 
@@ -65,7 +65,7 @@ def run_one(settings: dict[str, Any], sample: Path | None, seed: int, as_json: b
         _check_target(sample)
     import torch
 
-    from prnas.training import data as images
+    from prnas.data import dataset as images
 
     notes: list[str] = []
     loaded = images.load(config, torch.device("cpu"), notes.append)
@@ -113,7 +113,7 @@ def _size(shape: list[int]) -> str:
 
 
 def _facts(config: DataConfig, loaded: Any, notes: list[str]) -> dict[str, Any]:
-    from prnas.training.data import InMemory, normalization
+    from prnas.data.dataset import InMemory, normalization
 
     counts = [
         part.labels.bincount(minlength=loaded.num_classes).tolist()
@@ -184,9 +184,9 @@ def _check_target(path: Path) -> None:
 def _write_sample(
     config: DataConfig, loaded: Any, found: dict[str, Any], path: Path, seed: int
 ) -> None:
-    from prnas.training.augment import Augmentation
-    from prnas.training.data import Normalization
-    from prnas.training.samples import contact_sheet
+    from prnas.data.augment import Augmentation
+    from prnas.data.contact_sheet import contact_sheet
+    from prnas.data.dataset import Normalization
 
     values = Normalization(tuple(found["mean"]), tuple(found["std"]))
     augmentation = Augmentation(config.flip, config.crop_padding, config.cutout, values)

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from prnas.commands import files
+from prnas.runs import named
 from prnas.space import zoo
 
 
 def run(name: str, out: Path | None) -> None:
     from prnas.commands.pictures import save_picture
-    from prnas.reporting.drawing import draw_genotype
+    from prnas.drawing.cells import draw_genotype
 
-    genotype = files.genotype(name)
+    genotype = named.genotype(name)
     known = name in zoo.names()
     title = zoo.entry(name).title if known else Path(name).stem
     picture = draw_genotype(genotype, title)

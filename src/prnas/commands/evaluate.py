@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 import prnas
-from prnas.commands import files
-from prnas.commands.amounts import duration, percent, speed
-from prnas.commands.output import facts, show, show_heading, show_next, table, visible
 from prnas.commands.pictures import check_picture, save_picture
-from prnas.errors import UserError
-from prnas.handover.evaluate import Evaluation, evaluate
-from prnas.handover.fitting import check_fit, data_config, data_settings
-from prnas.handover.forward import choose_device
-from prnas.handover.speed import Speed
+from prnas.config.overrides import apply_overrides
+from prnas.data import dataset as images
+from prnas.drawing.confusion import draw_confusion
+from prnas.drawing.picture import Picture
+from prnas.io.errors import UserError
+from prnas.io.text import write_text
+from prnas.models.evaluate import Evaluation, evaluate
+from prnas.models.inference import choose_device
+from prnas.models.matching_data import check_fit, data_config, data_settings
 from prnas.models.model import CARD, FOLDER, WEIGHTS, Model, load
-from prnas.overrides import apply_overrides
-from prnas.reporting.confusion import draw_confusion
-from prnas.reporting.picture import Picture
-from prnas.training import data as images
+from prnas.models.speed import Speed
+from prnas.terminal.amounts import duration, percent, speed
+from prnas.terminal.output import facts, show, show_heading, show_next, table, visible
 
 RESULT, PICTURE = "evaluation.json", "confusion.svg"
 MOST_BATCH = 1_000_000
@@ -60,7 +60,7 @@ def run(wanted: Wanted) -> None:
     loaded = _load(model, wanted, device)
     try:
         check_fit(model.card, loaded)
-        from prnas.commands.bars import Bars
+        from prnas.terminal.bars import Bars
 
         with _made(wanted.out), Bars() as bars:
             found = evaluate(
@@ -133,7 +133,7 @@ def _write(wanted: Wanted, found: Evaluation, text: str) -> None:
     if targets and not wanted.as_json:
         show("")
     if wanted.out is not None:
-        files.write_text(wanted.out / RESULT, text + "\n")
+        write_text(wanted.out / RESULT, text + "\n")
         if not wanted.as_json:
             show(f"wrote {wanted.out / RESULT}")
     picture: Picture | None = None

@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from prnas.commands.output import facts, show, show_json, show_next
-from prnas.handover.export import Exported, export
-from prnas.handover.target import Format
+from prnas.exporting.export import Exported, export
+from prnas.exporting.target import Format
+from prnas.terminal.output import facts, show, show_json, show_next
 
 
 def run(

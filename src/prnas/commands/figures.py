@@ -4,9 +4,9 @@ import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 
-from prnas.atomic import write_output
-from prnas.errors import UserError
-from prnas.reporting.page.view import View
+from prnas.io.atomic import write_output
+from prnas.io.errors import UserError
+from prnas.report.view import View
 
 
 def check_figures(folder: Path) -> None:
@@ -36,7 +36,7 @@ def folder_names(names: Sequence[str]) -> list[str]:
 
 def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
     """The figures of each run; of several, each in a folder of its own name."""
-    from prnas.reporting.figures import figures
+    from prnas.report.figures import figures
 
     written: list[Path] = []
     names = folder_names([view.info.name for view in views])

@@ -3,9 +3,9 @@
 import importlib.util
 from pathlib import Path
 
-from prnas.commands.output import show
-from prnas.errors import UserError
-from prnas.reporting.picture import SUFFIXES, Picture, save
+from prnas.drawing.picture import SUFFIXES, Picture, save
+from prnas.io.errors import UserError
+from prnas.terminal.output import show
 
 
 def save_picture(picture: Picture, path: Path, quiet: bool = False) -> None:

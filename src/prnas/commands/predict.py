@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from prnas.commands.amounts import percent
-from prnas.commands.bars import Bars
 from prnas.commands.evaluate import check_batch
-from prnas.commands.output import show_json, show_next, visible
-from prnas.errors import UserError
-from prnas.handover.forward import choose_device
-from prnas.handover.predict import Answer, check_card, each, find_images
+from prnas.io.errors import UserError
+from prnas.models.inference import choose_device
 from prnas.models.model import load
+from prnas.models.predict import Answer, check_card, each, find_images
+from prnas.terminal.amounts import percent
+from prnas.terminal.bars import Bars
+from prnas.terminal.output import show_json, show_next, visible
 
 USER_ERROR = 2
 _WIDEST = 60  # columns that paths and names of classes may take to be aligned

@@ -4,13 +4,13 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from prnas.atomic import write_atomically, write_output
-from prnas.commands.output import show, show_json, show_next
-from prnas.commands.run_files import is_run, read_group, read_view, runs_in
-from prnas.errors import UserError
-from prnas.reporting.page.group import SEED
-from prnas.reporting.page.report import FILE, write_page
-from prnas.reporting.page.view import View
+from prnas.io.atomic import write_atomically, write_output
+from prnas.io.errors import UserError
+from prnas.report.group import SEED
+from prnas.report.page import FILE, write_page
+from prnas.report.read_run import is_run, read_group, read_view, runs_in
+from prnas.report.view import View
+from prnas.terminal.output import show, show_json, show_next
 
 COMPARISON = Path("comparison.html")
 SUFFIXES = (".html", ".htm")

@@ -5,17 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prnas.commands import files
-from prnas.commands.run_options import (
-    RUNS,
-    check_resume,
-    settings,
-    show_stopped,
-)
-from prnas.errors import UserError
-from prnas.retrain_config import RetrainConfig
-from prnas.training import signals
-from prnas.training.run_rules import check_name
+from prnas.commands.run_options import RUNS, check_resume, settings, show_stopped
+from prnas.config.retrain import RetrainConfig
+from prnas.io.errors import UserError
+from prnas.runs import named, signals
+from prnas.runs.names import check_name
 
 DEFAULT_RECIPE = "retrain-quick"
 # What a training takes over from the search whose cells it trains.
@@ -75,8 +69,8 @@ def _config(wanted: Wanted, overrides: list[str]) -> RetrainConfig:
             "say what to train: a published cell (`prnas zoo` lists them), a genotype file, or the "
             "folder of a search; or go on with --resume RUN"
         )
-    genotype, searched = files.genotype_and_data(wanted.genotype)
-    base = files.config(wanted.recipe or DEFAULT_RECIPE, [], "retrain")
+    genotype, searched = named.genotype_and_data(wanted.genotype)
+    base = named.config(wanted.recipe or DEFAULT_RECIPE, [], "retrain")
     assert isinstance(base, RetrainConfig)
     data = base.to_data()
     data["genotype"] = genotype.to_json()
@@ -88,11 +82,12 @@ def _config(wanted: Wanted, overrides: list[str]) -> RetrainConfig:
 
 
 def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -> None:
-    from prnas.commands.trained import show_seeds, show_trained
-    from prnas.commands.training_display import TrainingDisplay
-    from prnas.training import retrain, seeds
-    from prnas.training.callbacks import TrainingCallback
-    from prnas.training.own_watchers import for_training
+    from prnas.report.default_callbacks import for_training
+    from prnas.retraining import api as retrain
+    from prnas.retraining import seeds
+    from prnas.runs.callbacks import TrainingCallback
+    from prnas.terminal.retrain_display import TrainingDisplay
+    from prnas.terminal.retrain_end import show_seeds, show_trained
 
     command = ["prnas", *sys.argv[1:]]
     displays: list[TrainingDisplay] = []
@@ -153,9 +148,9 @@ def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -
 
 def write_report(folder: Path | None) -> None:
     """The page of all seeds; whatever is wrong with it, the training is done."""
-    from prnas.commands.output import show
-    from prnas.commands.run_files import read_group, read_view, runs_in
-    from prnas.reporting.page.report import FILE, write_page
+    from prnas.report.page import FILE, write_page
+    from prnas.report.read_run import read_group, read_view, runs_in
+    from prnas.terminal.output import show
 
     if folder is None:
         return

@@ -5,9 +5,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from prnas.commands.output import show
-from prnas.errors import UserError
-from prnas.training.run_rules import fixed
+from prnas.io.errors import UserError
+from prnas.runs.names import fixed
+from prnas.terminal.output import show
 
 RUNS = Path("runs")
 

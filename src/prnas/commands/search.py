@@ -5,19 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prnas.commands import files
 from prnas.commands.pictures import check_picture, save_picture
-from prnas.commands.run_options import (
-    RUNS,
-    check_resume,
-    settings,
-    show_stopped,
-)
-from prnas.training import signals
-from prnas.training.run_rules import check_name
+from prnas.commands.run_options import RUNS, check_resume, settings, show_stopped
+from prnas.runs import named, signals
+from prnas.runs.names import check_name
 
 if TYPE_CHECKING:
-    from prnas.training.callbacks import SearchResult
+    from prnas.runs.callbacks import SearchResult
 
 DEFAULT_RECIPE = "quick"
 
@@ -61,11 +55,11 @@ def run(wanted: Wanted) -> None:
     if wanted.resume is None:
         science = {"data.name": wanted.data, "data.root": wanted.data_root, "seed": wanted.seed}
         overrides += settings(science)
-        config = files.search_config(wanted.recipe or DEFAULT_RECIPE, overrides)
+        config = named.search_config(wanted.recipe or DEFAULT_RECIPE, overrides)
 
-    from prnas.commands.display import Display
-    from prnas.training import search as engine
-    from prnas.training.own_watchers import for_search
+    from prnas.report.default_callbacks import for_search
+    from prnas.searching import api as engine
+    from prnas.terminal.search_display import Display
 
     display = Display(quiet=wanted.quiet)
     callbacks = for_search([display])
@@ -96,7 +90,7 @@ def run(wanted: Wanted) -> None:
 
 
 def _draw(result: "SearchResult", path: Path) -> None:
-    from prnas.reporting.drawing import draw_genotype
+    from prnas.drawing.cells import draw_genotype
 
     title = result.folder.name if result.folder else None
     save_picture(draw_genotype(result.genotype, title), path)

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from prnas.commands import files
-from prnas.commands.output import facts, show, show_heading, show_json, show_next, show_prose, table
-from prnas.errors import UserError
-from prnas.space.counting import by_distance, count_cells, count_convs, discoverable, links
+from prnas.io.errors import UserError
+from prnas.runs import named
+from prnas.space.analysis.counting import by_distance, count_cells, count_convs, discoverable, links
 from prnas.space.operations import to_json
 from prnas.space.setting import SETTINGS, Setting, setting_to_data
+from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
 DARTS_OPERATIONS = 8
 NODES = 4
@@ -26,7 +26,7 @@ def run(name: str | None, steps: int, list_: bool, graph: Path | None, as_json: 
     if name is None and not (list_ or graph):
         _overview(steps, as_json)
         return
-    setting = files.setting(name or "darts-like")
+    setting = named.setting(name or "darts-like")
     if graph:
         _write_graph(setting, steps, graph, quiet=as_json)
     if as_json:
@@ -149,7 +149,7 @@ def _list(setting: Setting, steps: int) -> None:
 
 def _write_graph(setting: Setting, steps: int, path: Path, quiet: bool) -> None:
     from prnas.commands.pictures import save_picture
-    from prnas.reporting.drawing import draw_morphism_graph
+    from prnas.drawing.cells import draw_morphism_graph
 
     layers = by_distance(setting, steps)
     every_link = links(setting, [op for layer in layers for op in layer])

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from prnas.commands.output import show
-from prnas.commands.watch_server import LiveReport, WatchServer
-from prnas.errors import UserError
+from prnas.io.errors import UserError
+from prnas.report.server import LiveReport, WatchServer
+from prnas.terminal.output import show
 
 PORT = 8777  # if none is asked for and it is free
 MOST_PORTS = 65_535

@@ -3,11 +3,12 @@
 from dataclasses import asdict
 from typing import Any
 
-from prnas.commands.output import facts, show, show_heading, show_json, show_next, show_prose, table
 from prnas.space import zoo
-from prnas.space.genotype import NUM_INPUTS, ROLES, Cell
-from prnas.space.size import network_size
+from prnas.space.genotype import ROLES
+from prnas.space.network_size import network_size
 from prnas.space.zoo import Error, ZooEntry
+from prnas.terminal.cells import cell_table
+from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
 
 def run(name: str | None, as_json: bool) -> None:
@@ -85,21 +86,3 @@ def _one(name: str, as_json: bool) -> None:
         show_heading(f"{role} cell")
         show(cell_table(entry.genotype.cell(role)))
     show_next(f"prnas draw {name} -o {name}.svg", f"prnas zoo {name} --json > {name}.json")
-
-
-def state_name(state: int) -> str:
-    """As in the pictures: the two cells before, then the nodes."""
-    return f"c(k-{NUM_INPUTS - state})" if state < NUM_INPUTS else f"B{state - NUM_INPUTS + 1}"
-
-
-def cell_table(cell: Cell) -> Any:
-    """A row for each node: its two operations and what they read."""
-    rows = [
-        [
-            state_name(NUM_INPUTS + number),
-            *(f"{edge.op.label} of {state_name(edge.input)}" for edge in node),
-            "yes" if NUM_INPUTS + number in cell.concat else "",
-        ]
-        for number, node in enumerate(cell.nodes)
-    ]
-    return table(["", "first", "second", "in output"], rows)

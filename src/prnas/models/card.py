@@ -14,11 +14,11 @@ from pydantic import (
     model_validator,
 )
 
-from prnas.space.fields import GenotypeField
-from prnas.space.problems import FormatError
-from prnas.space.reading import check_header, parse_json, validated
+from prnas.io.errors import FormatError
+from prnas.io.reading import check_header, parse_json, validated
+from prnas.space.genotype_field import GenotypeField
+from prnas.space.network_size import Output, Stem
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
-from prnas.space.size import Output, Stem
 
 FORMAT = "prnas-model"
 VERSION = 1

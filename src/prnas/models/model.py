@@ -10,13 +10,12 @@ import torch
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from prnas.atomic import write_atomically
-from prnas.errors import UserError
+from prnas.io.atomic import write_atomically
+from prnas.io.checked_files import read_file, read_verified, tensors_in
+from prnas.io.errors import FormatError, UserError
 from prnas.models.card import ModelCard
-from prnas.models.files import read_file, read_verified, tensors_in
 from prnas.nets.network import Network, build
-from prnas.space.problems import FormatError
-from prnas.space.size import network_size
+from prnas.space.network_size import network_size
 
 R = TypeVar("R")
 WEIGHTS, CARD = "model.safetensors", "model.json"

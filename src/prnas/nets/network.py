@@ -6,15 +6,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from prnas.nets.initialize import construct
-from prnas.nets.normalisation import BatchNorm
+from prnas.nets.kernels.batch_norm import BatchNorm
 from prnas.nets.operations import ConvChain, ReluFirst, preprocess
 from prnas.nets.operations import build as build_operation
+from prnas.nets.weights import construct
 from prnas.space import genotype as space
 from prnas.space.genotype import NUM_INPUTS, Genotype, Role
-from prnas.space.plan import CellPlan, plan_cells, reduction_places
+from prnas.space.network_plan import CellPlan, plan_cells, reduction_places
+from prnas.space.network_size import Output, Stem
 from prnas.space.schedule import MIN_CELLS
-from prnas.space.size import Output, Stem
 
 AUXILIARY_STRIDE: dict[Stem, int] = {"cifar": 3, "imagenet": 2}
 

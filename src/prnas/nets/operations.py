@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from prnas.nets.normalisation import BatchNorm
-from prnas.nets.pixels import diagonal_phases
-from prnas.nets.training_conv import DepthwiseConv
+from prnas.nets.kernels.batch_norm import BatchNorm
+from prnas.nets.kernels.depthwise_conv import DepthwiseConv
+from prnas.nets.kernels.layouts import diagonal_phases
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
 
 

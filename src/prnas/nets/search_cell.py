@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from prnas.nets.features import EVERY_SECOND, FACTORIZED, RAW, RELU, Feature, Source
-from prnas.nets.links import Link, PointwiseLink, SeparableLink
-from prnas.nets.mixture import Candidate, mix
+from prnas.nets.inheritance import child_of
+from prnas.nets.kernels.features import EVERY_SECOND, FACTORIZED, RAW, RELU, Feature, Source
+from prnas.nets.kernels.links import Link
+from prnas.nets.kernels.mixture import Candidate, mix
 from prnas.nets.network import mask
 from prnas.nets.operations import (
     ConvChain,
@@ -19,13 +20,13 @@ from prnas.nets.operations import (
     pool,
     preprocess,
 )
-from prnas.nets.transfer import child_of
-from prnas.space.cell_pools import CellPools
+from prnas.nets.search_links import PointwiseLink, SeparableLink
 from prnas.space.change import CellChange
 from prnas.space.genotype import NUM_INPUTS
+from prnas.space.network_plan import CellPlan
+from prnas.space.network_size import Output
 from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
-from prnas.space.plan import CellPlan
-from prnas.space.size import Output
+from prnas.space.pools import CellPools
 
 
 @dataclass(frozen=True, slots=True)

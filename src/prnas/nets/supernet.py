@@ -7,16 +7,16 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
-from prnas.nets.initialize import construct
 from prnas.nets.network import CifarStem, check_arguments
 from prnas.nets.relaxation import Relaxation, softmax
 from prnas.nets.search_cell import SearchCell
-from prnas.space.cell_pools import Pools
+from prnas.nets.weights import construct
 from prnas.space.change import Change
 from prnas.space.genotype import ROLES, Role
-from prnas.space.plan import plan_cells
+from prnas.space.network_plan import plan_cells
+from prnas.space.network_size import Output
+from prnas.space.pools import Pools
 from prnas.space.schedule import MIN_CELLS
-from prnas.space.size import Output
 
 Part = Literal["weights", "architecture"]
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from prnas.io.reading import validated
 from prnas.space.genotype import Role
 from prnas.space.operations import STRICT, OperationField
-from prnas.space.reading import validated
 
 
 @dataclass(frozen=True, slots=True)

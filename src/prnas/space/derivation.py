@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from prnas.space.cell_pools import CellPools, CellWeights, Pools
 from prnas.space.change import CellChange, Change, EdgeChange, Pruned
+from prnas.space.edge_pool import EdgePool, ranking, softmax
 from prnas.space.genotype import NUM_INPUTS, ROLES, Cell, Edge, Genotype, Role
 from prnas.space.operations import Operation, Skip, Zero
-from prnas.space.pool import EdgePool, ranking, softmax
+from prnas.space.pools import CellPools, CellWeights, Pools
 
 
 def derive(

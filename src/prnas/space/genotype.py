@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from prnas.io.reading import check_header, parse_json, validated
 from prnas.space.operations import (
     STRICT,
     TYPES,
@@ -17,7 +18,6 @@ from prnas.space.operations import (
     checked_tuple,
     to_json,
 )
-from prnas.space.reading import check_header, parse_json, validated
 
 FORMAT = "prnas-genotype"
 VERSION = 1

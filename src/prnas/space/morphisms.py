@@ -1,6 +1,6 @@
 """Morphisms: how one operation becomes another, spec to spec.
 
-The weights follow in `prnas.nets.transfer`. A morphism for another type of operation (say,
+The weights follow in `prnas.nets.inheritance`. A morphism for another type of operation (say,
 pooling kernels) is one more entry in `MORPHISMS`: everything else enumerates that table.
 """
 

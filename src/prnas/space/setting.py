@@ -6,6 +6,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from prnas.io.errors import FormatError, suggestion
+from prnas.io.reading import validated
 from prnas.space.operations import (
     LARGEST,
     STRICT,
@@ -20,8 +22,6 @@ from prnas.space.operations import (
     checked_kernel,
     checked_tuple,
 )
-from prnas.space.problems import FormatError, suggestion
-from prnas.space.reading import validated
 
 
 @dataclass(frozen=True, slots=True)

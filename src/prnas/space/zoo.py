@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, ConfigDict, TypeAdapter
 
+from prnas.io.errors import FormatError, suggestion
+from prnas.io.reading import parse_json
 from prnas.space.genotype import Genotype
 from prnas.space.operations import STRICT
-from prnas.space.problems import FormatError, suggestion
-from prnas.space.reading import parse_json
 
 Error = tuple[float, float | None]  # mean and standard deviation, in per cent
 

@@ -1,0 +1,104 @@
+"""What the training of a final network is told."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from prnas.config.search import (
+    BatchConfig,
+    Decay,
+    ImagesConfig,
+    Momentum,
+    Rate,
+    RunConfig,
+    Section,
+    Share,
+    ValidationConfig,
+)
+from prnas.space import zoo
+from prnas.space.genotype_field import GenotypeField, genotype_data
+from prnas.space.network_size import Output, Stem
+from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
+
+DEFAULT_GENOTYPE = "pr-darts-dl2"  # the paper's best
+Portion = Annotated[float, Field(ge=0, lt=1)]
+LAST_EPOCHS = 5  # the test error is the mean of the last five epochs'
+
+
+class FinalNetworkConfig(Section):
+    """The network that repeats the cells."""
+
+    cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] = 20
+    channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 36
+    stem: Stem = "cifar"
+    output: Output = "concat"
+    auxiliary_weight: Decay = 0.4  # of the auxiliary head's loss; 0: no head
+    drop_path: Portion = 0.3  # probability at the end; it rises linearly from 0
+
+    @model_validator(mode="after")
+    def _even(self) -> "FinalNetworkConfig":
+        if self.stem == "imagenet" and self.channels % 2:
+            raise ValueError(
+                f"the ImageNet stem halves the channels: they must be even, got {self.channels}"
+            )
+        return self
+
+
+class TrainingConfig(Section):
+    """SGD with a cosine from `lr` to `lr_min`, epoch by epoch, after a linear warm-up."""
+
+    epochs: Annotated[int, Field(ge=1, le=1_000_000)] = 600
+    lr: Rate = 0.025
+    lr_min: Decay = 0.0
+    warmup_epochs: Annotated[int, Field(ge=0)] = 0
+    momentum: Momentum = 0.9
+    weight_decay: Decay = 3e-4
+    gradient_norm: Rate = 5.0
+    label_smoothing: Portion = 0.0
+    average_decay: Share | None = None  # of a moving average of the weights; None: no average
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "TrainingConfig":
+        if self.lr_min > self.lr:
+            raise ValueError(f"lr_min ({self.lr_min}) must not exceed lr ({self.lr})")
+        if self.warmup_epochs >= self.epochs:
+            raise ValueError(
+                f"warmup_epochs ({self.warmup_epochs}) must be fewer than epochs ({self.epochs})"
+            )
+        return self
+
+
+class RetrainDataConfig(ImagesConfig):
+    """The images of a training: all of the training part, with Cutout."""
+
+    cutout: Annotated[int, Field(ge=0, le=10_000)] = 16
+
+
+class RetrainConfig(RunConfig):
+    """The training of a genotype's network. The defaults are the paper's, for CIFAR-10."""
+
+    task: Literal["retrain"] = "retrain"
+    genotype: GenotypeField = zoo.get(DEFAULT_GENOTYPE)
+    network: FinalNetworkConfig = FinalNetworkConfig()
+    data: RetrainDataConfig = RetrainDataConfig()
+    training: TrainingConfig = TrainingConfig()
+    batch: BatchConfig = BatchConfig(min=96, multiple=8, max=96)
+    testing: ValidationConfig = ValidationConfig()
+
+    @model_validator(mode="after")
+    def _can_do(self) -> "RetrainConfig":
+        if self.compute.recompute:
+            raise ValueError("compute.recompute is for searches; a training has none")
+        return self
+
+    @property
+    def batch_rule(self) -> BatchConfig:
+        return self.batch
+
+    @property
+    def images(self) -> ImagesConfig:
+        return self.data
+
+    @classmethod
+    def _write_out_names(cls, data: dict[str, Any]) -> None:
+        data["genotype"] = genotype_data(data["genotype"])

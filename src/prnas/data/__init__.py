@@ -1,0 +1,1 @@
+"""Images: found, read, stored, shuffled and varied."""

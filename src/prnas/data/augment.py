@@ -1,0 +1,92 @@
+"""Images varied at random, each in its own way, in whole batches and on their device."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from prnas.data.dataset import Normalization
+
+_DRAWS = 5  # of one image: flip, crop (down, right), Cutout's centre (down, right)
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Pad and crop, flip, normalise, Cutout, in this order, as DARTS does.
+
+    What lies outside of the image, and what is cut out, is zero after normalisation: the mean
+    colour.
+    """
+
+    flip: bool
+    crop_padding: int
+    cutout: int  # side of the square; 0: none
+    normalization: Normalization
+
+    def __call__(
+        self,
+        images: Tensor,
+        generator: torch.Generator,
+        total: int | None = None,
+        offset: int = 0,
+    ) -> Tensor:
+        """`images` (uint8, n x C x H x W) as float32, channels last.
+
+        They are the images from `offset` on of a batch of `total` that several processes share.
+        The generator, of the CPU, goes on by the same amount in all of them, and every image is
+        treated as it would be if one process held the batch.
+        """
+        number, _, height, width = images.shape
+        total = number if total is None else total
+        if not 0 <= offset <= total - number:
+            raise ValueError(f"images {offset} to {offset + number} are not in a batch of {total}")
+        draws = torch.rand(total, _DRAWS, generator=generator, dtype=torch.float64)
+        draws = draws[offset : offset + number]
+        rows, columns = torch.arange(height), torch.arange(width)
+        if self.flip:
+            flipped = draws[:, :1] < 0.5
+            columns = torch.where(flipped, width - 1 - columns, columns)
+        else:
+            columns = columns.expand(number, width)
+        shifts = (draws[:, 1:3] * (2 * self.crop_padding + 1)).long() - self.crop_padding
+        from_rows = rows + shifts[:, :1]
+        from_columns = columns + shifts[:, 1:]
+        seen_rows = (from_rows >= 0) & (from_rows < height)
+        seen_columns = (from_columns >= 0) & (from_columns < width)
+        shown = seen_rows[:, :, None] & seen_columns[:, None, :]
+        if self.cutout:
+            cut_rows = _near(draws[:, 3:4], height, self.cutout)
+            cut_columns = _near(draws[:, 4:5], width, self.cutout)
+            shown &= ~(cut_rows[:, :, None] & cut_columns[:, None, :])
+        pixels = _moved(images, from_rows.clamp_(0, height - 1), from_columns.clamp_(0, width - 1))
+        return _normalized(pixels, self.normalization).mul_(shown[:, None].to(images.device))
+
+
+def plain(images: Tensor, normalization: Normalization) -> Tensor:
+    """Images as they are, normalised: float32, channels last."""
+    return _normalized(images, normalization)
+
+
+def _moved(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Images whose pixel (y, x) is what was at `rows[:, y]`, `columns[:, x]`, for each its own."""
+    number, channels, height, width = images.shape
+    rows, columns = rows.to(images.device), columns.to(images.device)
+    places = (rows[:, :, None] * width + columns[:, None, :]).view(number, 1, height * width)
+    moved = images.flatten(2).gather(2, places.expand(number, channels, height * width))
+    return moved.view_as(images)
+
+
+def _near(draw: Tensor, length: int, side: int) -> Tensor:
+    """Which of `length` positions an interval of `side` covers, around a random one of them."""
+    start = (draw * length).long() - side // 2
+    positions = torch.arange(length)
+    return (positions >= start) & (positions < start + side)
+
+
+def _normalized(images: Tensor, normalization: Normalization) -> Tensor:
+    mean, std = (
+        torch.tensor(values, dtype=torch.float32, device=images.device)[:, None, None]
+        for values in (normalization.mean, normalization.std)
+    )
+    pixels = images.to(torch.float32, memory_format=torch.channels_last)
+    return pixels.div_(255).sub_(mean).div_(std)

@@ -1,0 +1,236 @@
+"""The sets that are known by name: what they hold, whose they are, and where they lie.
+
+Mostly values, so that a test can bring its own; listing them loads nothing heavy.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from prnas.io.errors import UserError, suggestion
+
+KINDS = ("digits", "cifar10", "cifar100", "fashion-mnist", "folder:PATH", "npz:PATH")
+ROOT_VARIABLE = "PRNAS_DATA"
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file on the web. MD5 is what its makers publish."""
+
+    url: str
+    md5: str
+    most_bytes: int
+
+    @property
+    def name(self) -> str:
+        return self.url.rsplit("/", 1)[1]
+
+
+@dataclass(frozen=True)
+class About:
+    """What a person should know of a set."""
+
+    train: int
+    test: int
+    shape: tuple[int, int, int]
+    classes: int
+    what: str
+    source: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class CifarSpec:
+    """A set in CIFAR's binary format: records of label bytes and a 32x32 colour image."""
+
+    archive: Download
+    folder: str  # of the files, inside the archive
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    images_per_file: tuple[int, int]  # of the training and of the test part
+    names_file: str
+    label_bytes: int  # the last of them counts
+    num_classes: int
+
+    @property
+    def files(self) -> dict[str, int]:
+        """The files that must be there, and their exact sizes."""
+        record = self.label_bytes + 3 * 32 * 32
+        train, test = self.images_per_file
+        sizes = dict.fromkeys(self.train, train * record)
+        return sizes | dict.fromkeys(self.test, test * record)
+
+
+@dataclass(frozen=True)
+class IdxSpec:
+    """A set in the idx format: images and labels, for training and for testing."""
+
+    folder: str
+    train: tuple[Download, Download]
+    test: tuple[Download, Download]
+    numbers: tuple[int, int]  # of training and of test images
+    size: tuple[int, int]
+    class_names: tuple[str, ...]
+
+    @property
+    def downloads(self) -> tuple[Download, ...]:
+        return (*self.train, *self.test)
+
+
+_MB = 1_000_000
+
+CIFAR10 = CifarSpec(
+    Download(
+        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+        "c32a1d4ab5d03f1284b67883e8d87530",
+        200 * _MB,
+    ),
+    folder="cifar-10-batches-bin",
+    train=tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
+    test=("test_batch.bin",),
+    images_per_file=(10_000, 10_000),
+    names_file="batches.meta.txt",
+    label_bytes=1,
+    num_classes=10,
+)
+CIFAR100 = CifarSpec(
+    Download(
+        "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+        "03b5dce01913d631647c71ecec9e9cb8",
+        200 * _MB,
+    ),
+    folder="cifar-100-binary",
+    train=("train.bin",),
+    test=("test.bin",),
+    images_per_file=(50_000, 10_000),
+    names_file="fine_label_names.txt",
+    label_bytes=2,
+    num_classes=100,
+)
+
+
+def _fashion(name: str, md5: str) -> Download:
+    host = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
+    return Download(f"{host}/{name}-ubyte.gz", md5, 40 * _MB)
+
+
+FASHION_MNIST = IdxSpec(
+    folder="fashion-mnist",
+    train=(
+        _fashion("train-images-idx3", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
+        _fashion("train-labels-idx1", "25c81989df183df01b3e8a0aad5dffbe"),
+    ),
+    test=(
+        _fashion("t10k-images-idx3", "bef4ecab320f06d8554ea6380940ec79"),
+        _fashion("t10k-labels-idx1", "bb300cfdad3c16e7a12a480ee83cd310"),
+    ),
+    numbers=(60_000, 10_000),
+    size=(28, 28),
+    class_names=(
+        "T-shirt/top",
+        "trouser",
+        "pullover",
+        "dress",
+        "coat",
+        "sandal",
+        "shirt",
+        "sneaker",
+        "bag",
+        "ankle boot",
+    ),
+)
+
+SPECS: dict[str, CifarSpec | IdxSpec] = {
+    "cifar10": CIFAR10,
+    "cifar100": CIFAR100,
+    "fashion-mnist": FASHION_MNIST,
+}
+
+ABOUT = {
+    "digits": About(
+        1438,
+        359,
+        (1, 8, 8),
+        10,
+        "handwritten digits",
+        "the UCI repository, doi.org/10.24432/C50P49",
+        "CC BY 4.0",
+    ),
+    "cifar10": About(
+        50_000,
+        10_000,
+        (3, 32, 32),
+        10,
+        "small photographs",
+        "www.cs.toronto.edu/~kriz/cifar.html",
+        "none stated",
+    ),
+    "cifar100": About(
+        50_000,
+        10_000,
+        (3, 32, 32),
+        100,
+        "small photographs",
+        "www.cs.toronto.edu/~kriz/cifar.html",
+        "none stated",
+    ),
+    "fashion-mnist": About(
+        60_000,
+        10_000,
+        (1, 28, 28),
+        10,
+        "articles of clothing",
+        "github.com/zalandoresearch/fashion-mnist",
+        "MIT",
+    ),
+}
+
+
+def check_name(name: str) -> None:
+    """A `UserError` unless a set could have this name."""
+    kind, _, place = name.partition(":")
+    known = name in ABOUT or (kind in ("folder", "npz") and place.strip() and "\0" not in place)
+    if not known:
+        raise UserError(f"no set of images is called '{name:.200}'." + _hint(name))
+
+
+def _hint(name: str) -> str:
+    """People forget the kind in front of a path."""
+    path = Path(name)
+    try:
+        if path.is_dir():
+            return f" For the folder, say folder:{name}"
+        if path.is_file() and path.suffix == ".npz":
+            return f" For the file, say npz:{name}"
+    except (OSError, ValueError):  # no path at all
+        pass
+    return suggestion(name, KINDS)
+
+
+def default_root() -> Path:
+    """Where downloads are kept: `PRNAS_DATA`, or the platform's cache folder."""
+    if chosen := os.environ.get(ROOT_VARIABLE):
+        return Path(chosen)
+    from platformdirs import user_cache_path
+
+    return user_cache_path("prnas", appauthor=False) / "data"
+
+
+def find(spec: CifarSpec | IdxSpec, root: Path) -> Path | None:
+    """The folder in `root`, or `root` itself, that holds all of a set's unpacked files."""
+    for folder in (root / spec.folder, root):
+        if isinstance(spec, CifarSpec):
+            found = all((folder / name).is_file() for name in spec.files)
+        else:
+            found = all(idx_file(folder, one) for one in spec.downloads)
+        if found:
+            return folder
+    return None
+
+
+def idx_file(folder: Path, download: Download) -> Path | None:
+    """An idx file, plain or compressed."""
+    for name in (download.name.removesuffix(".gz"), download.name):
+        if (folder / name).is_file():
+            return folder / name
+    return None

@@ -1,0 +1,114 @@
+"""A contact sheet: what augmentation makes of some images."""
+
+import io
+import math
+
+import torch
+from PIL import Image, ImageDraw, ImageFont
+from torch import Tensor
+
+from prnas.data.augment import Augmentation
+from prnas.data.dataset import DataSet, Normalization
+
+NUMBER = 12  # images
+VARIANTS = 6  # of each
+_TILE = 72  # pixels at least; small images are enlarged by whole factors, and stay sharp
+_GAP = 4
+_MARGIN = 16
+_LABEL = 18  # height of a line of text
+_PAPER, _INK, _DIM = "#ffffff", "#222222", "#777777"
+
+
+def contact_sheet(data: DataSet, augmentation: Augmentation, seed: int) -> bytes:
+    """A PNG of images of many classes, each followed by random variants of it."""
+    generator = torch.Generator().manual_seed(seed)
+    places = _one_of_each_class(data.train.labels, generator)
+    originals = data.train.fetch(places).cpu()
+    repeated = originals.repeat_interleave(VARIANTS, 0)
+    varied = _pixels(augmentation(repeated, generator), augmentation.normalization)
+    names = [data.class_names[label] for label in data.train.labels[places].tolist()]
+    return _draw(originals, varied.unflatten(0, (len(places), VARIANTS)), names)
+
+
+def _one_of_each_class(labels: Tensor, generator: torch.Generator) -> Tensor:
+    """Random places, of as many classes as possible."""
+    order = torch.randperm(len(labels), generator=generator)
+    groups: dict[int, list[int]] = {}
+    for place, label in zip(order.tolist(), labels[order].tolist(), strict=True):
+        groups.setdefault(label, []).append(place)
+    rounds = (
+        [group[turn] for _, group in sorted(groups.items()) if turn < len(group)]
+        for turn in range(max(map(len, groups.values())))
+    )
+    chosen: list[int] = []
+    for places in rounds:
+        if len(places) > NUMBER:  # more classes than fit: some of them
+            places = [places[one] for one in torch.randperm(len(places), generator=generator)]
+        chosen += places[: NUMBER - len(chosen)]
+        if len(chosen) == NUMBER:
+            break
+    return torch.tensor(chosen)
+
+
+def _pixels(images: Tensor, normalization: Normalization) -> Tensor:
+    """Normalised images as they look."""
+    mean, std = (
+        torch.tensor(values)[:, None, None] for values in (normalization.mean, normalization.std)
+    )
+    return images.mul(std).add(mean).mul(255).round().clamp(0, 255).byte()
+
+
+def _draw(originals: Tensor, varied: Tensor, names: list[str]) -> bytes:
+    height, width = originals.shape[2:]
+    scale = max(1, math.ceil(_TILE / max(height, width)))
+    shrink = min(1.0, 4 * _TILE / max(height, width))
+    size = max(1, round(width * scale * shrink)), max(1, round(height * scale * shrink))
+    across, down = size[0] + _GAP, size[1] + _GAP + _LABEL
+    block = across * (1 + VARIANTS) + _GAP  # the original stands a little apart
+    columns = 2 if len(names) > 1 else 1
+    rows = -(-len(names) // columns)
+    canvas = (
+        2 * _MARGIN + columns * block + (columns - 1) * 2 * _MARGIN - _GAP,
+        2 * _MARGIN + _LABEL + rows * down - _GAP,
+    )
+    sheet = Image.new("RGB", canvas, _PAPER)
+    draw = ImageDraw.Draw(sheet)
+    font = ImageFont.load_default(13)
+    for column in range(columns):
+        left = _MARGIN + column * (block + 2 * _MARGIN)
+        draw.text((left, _MARGIN - 6), "original", _DIM, font)
+        draw.text((left + across + _GAP, _MARGIN - 6), "augmented", _DIM, font)
+    for number, name in enumerate(names):
+        left = _MARGIN + (number // rows) * (block + 2 * _MARGIN)
+        top = _MARGIN + _LABEL + (number % rows) * down
+        sheet.paste(_image(originals[number], size), (left, top))
+        for variant in range(VARIANTS):
+            place = left + (1 + variant) * across + _GAP
+            sheet.paste(_image(varied[number, variant], size), (place, top))
+        draw.text((left, top + size[1] + 1), _fitting(draw, name, font, block), _INK, font)
+    file = io.BytesIO()
+    sheet.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def _image(pixels: Tensor, size: tuple[int, int]) -> Image.Image:
+    """A tile; a channel that is neither grey nor a colour is left out."""
+    channels = pixels.shape[0]
+    plane = pixels[0] if channels < 3 else pixels[:3].permute(1, 2, 0)
+    image = Image.fromarray(plane.contiguous().numpy()).convert("RGB")
+    larger = size[0] >= image.width
+    return image.resize(size, Image.Resampling.NEAREST if larger else Image.Resampling.BILINEAR)
+
+
+def _fitting(
+    draw: ImageDraw.ImageDraw,
+    text: str,
+    font: ImageFont.FreeTypeFont | ImageFont.ImageFont,
+    width: int,
+) -> str:
+    text = "".join(one if one.isprintable() else "?" for one in text)[:200]
+    if draw.textlength(text, font) <= width:
+        return text
+    while text and draw.textlength(text + "...", font) > width:
+        text = text[:-1]
+    return text + "..."

@@ -1,0 +1,191 @@
+"""The images of a search: found by name, on the device, and split for its two jobs."""
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from prnas.config.search import ImagesConfig
+from prnas.data.catalog import SPECS, CifarSpec, check_name, default_root
+from prnas.data.formats.cifar import read_cifar
+from prnas.data.formats.digits import read_digits
+from prnas.data.formats.folder import DEFAULT_SIZE, FolderOptions, read_folder
+from prnas.data.formats.idx import read_idx
+from prnas.data.formats.npz import read_npz
+from prnas.data.readers import Source, resize
+from prnas.data.storage import Images, InMemory, Streamed, fits, in_memory, streamed
+from prnas.io.errors import UserError
+from prnas.io.memory import free_memory
+
+__all__ = [
+    "DataSet",
+    "Images",
+    "InMemory",
+    "Normalization",
+    "Streamed",
+    "halves",
+    "load",
+    "normalization",
+]
+
+Say = Callable[[str], None]
+_BATCH_PIXELS = 2**23  # looked at together when means are computed
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A training and a test part, of the same shape and the same classes."""
+
+    name: str
+    train: Images
+    test: Images
+    class_names: tuple[str, ...]
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.class_names)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width."""
+        return self.train.shape
+
+    def close(self) -> None:
+        self.train.close()
+        self.test.close()
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """Mean and standard deviation of each channel, of pixels from 0 to 1."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+def _on_stderr(message: str) -> None:
+    print(message, file=sys.stderr)
+
+
+def load(
+    config: ImagesConfig, device: torch.device, say: Say = _on_stderr, free: float | None = None
+) -> DataSet:
+    """The set that the config names; downloaded if need be.
+
+    `free` is the main memory that it may count on; by default, what this process may take.
+
+    `say` receives what a person should know, such as images that were skipped. A `UserError`
+    tells what is wrong and what would work. `close` the set at the end.
+    """
+
+    room = free_memory() if free is None else free
+
+    def keep(num_bytes: int) -> bool:
+        if config.storage == "auto":
+            return fits(num_bytes, device, room)
+        return config.storage == "memory"
+
+    source = _source(config, keep, say, room)
+    train, test = source.train, source.test
+    if not config.name.startswith("folder:"):  # those have their size already
+        train, test = (resize(part, config.image_size) for part in (train, test))
+    num_bytes = (len(train.rows) + len(test.rows)) * math.prod(train.rows.shape)
+    # What is in main memory already, since it was packed, takes no more when it stays there.
+    there = train.rows.resident and test.rows.resident and device.type == "cpu"
+    if keep(num_bytes) or (there and config.storage == "auto"):
+        parts: list[Images] = [in_memory(part, device) for part in (train, test)]
+    else:
+        parts = [streamed(part, config.workers, device) for part in (train, test)]
+    return DataSet(config.name, parts[0], parts[1], source.class_names)
+
+
+def _source(config: ImagesConfig, keep: Callable[[int], bool], say: Say, room: float) -> Source:
+    check_name(config.name)
+    kind, _, place = config.name.partition(":")
+    if config.name == "digits":
+        return read_digits()
+    if config.name in SPECS:
+        spec, root = SPECS[config.name], _root(config)
+        if isinstance(spec, CifarSpec):
+            return read_cifar(spec, root, say)
+        return read_idx(spec, root, say)
+    path = _expanded(place)
+    if kind == "npz":
+        return read_npz(path, config.test_share, lambda: int(room / 2), say)
+    options = FolderOptions(
+        size=config.image_size or DEFAULT_SIZE,
+        test_share=config.test_share,
+        skip_broken=config.broken == "skip",
+        threads=config.workers,
+        fits=keep,
+        say=say,
+    )
+    return read_folder(path, options)
+
+
+def _expanded(place: str) -> Path:
+    try:
+        return Path(place).expanduser()
+    except RuntimeError:
+        raise UserError(f"{place!r:.200}: nobody of that name has a home folder") from None
+
+
+def _root(config: ImagesConfig) -> Path:
+    if config.root is None:
+        return default_root()
+    root = _expanded(config.root)
+    if "\0" in config.root or not root.is_dir():
+        raise UserError(
+            f"data.root: there is no folder {config.root!r:.200}. Make it, or leave data.root out "
+            f"to use {default_root()}"
+        )
+    return root
+
+
+def halves(
+    labels: Tensor, architecture_share: float, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """A random split: places that train network weights, and those that train the architecture."""
+    number = len(labels)
+    if number < 2:
+        raise UserError(
+            f"the search needs at least two training images, one for network weights and one for "
+            f"the architecture; there {'is one' if number else 'are none'}"
+        )
+    order = torch.randperm(number, generator=generator)
+    architecture = min(max(round(number * architecture_share), 1), number - 1)
+    return order[architecture:].sort().values, order[:architecture].sort().values
+
+
+def normalization(images: Images, places: Tensor | None = None) -> Normalization:
+    """Mean and deviation over all of the images, or those at `places`: exact, in whole numbers.
+
+    A channel that is the same everywhere has no deviation; it gets 1.
+    """
+    if places is None:
+        places = torch.arange(len(images))
+    channels, height, width = images.shape
+    chunks = places.split(max(1, _BATCH_PIXELS // (channels * height * width)))
+    sums, squares = [0] * channels, [0] * channels
+    for number, chunk in enumerate(chunks):
+        pixels = images.fetch(chunk)
+        if number + 1 < len(chunks):
+            images.ahead(chunks[number + 1])
+        for channel in range(channels):
+            # As many of each of the 256 values: quick, and nothing is rounded.
+            plane = pixels[:, channel].reshape(-1)
+            for value, count in enumerate(torch.bincount(plane, minlength=256).tolist()):
+                sums[channel] += value * count
+                squares[channel] += value * value * count
+    total = len(places) * height * width
+    if not total:
+        raise UserError("there are no images to take the mean of")
+    mean = tuple(value / (255 * total) for value in sums)
+    pairs = zip(sums, squares, strict=True)
+    variances = [total * square - value * value for value, square in pairs]
+    std = tuple(math.sqrt(one) / (255 * total) if one else 1.0 for one in variances)
+    return Normalization(mean, std)

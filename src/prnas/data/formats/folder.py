@@ -1,0 +1,219 @@
+"""A folder of image files, one folder inside it for each class."""
+
+import os
+import stat
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from prnas.data.image_files import BrokenPictureError, endings, is_grey, read_picture
+from prnas.data.readers import ArrayRows, Part, PictureRows, Shape, Source
+from prnas.data.split import stratified
+from prnas.io.errors import UserError
+from prnas.io.progress import bar
+
+DEFAULT_SIZE = 32
+_TRAIN = "train"
+_TESTS = ("test", "val", "valid", "validation")  # the first one that exists is the test part
+_NAMED = 5  # broken images that a message names
+
+Broken = dict[Path, BrokenPictureError]
+
+
+@dataclass(frozen=True)
+class FolderOptions:
+    size: int
+    test_share: float
+    skip_broken: bool
+    threads: int  # that decode a set into memory
+    fits: Callable[[int], bool]  # whether a set of so many bytes is to be kept in memory
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _File:
+    path: Path
+    label: int
+    key: bytes  # class and name: what the automatic split goes by
+    test: bool = False
+
+
+def read_folder(path: Path, options: FolderOptions) -> Source:
+    """The images of a folder, read into memory or to be read when needed."""
+    if not path.is_dir():
+        raise UserError(f"folder:{path}: there is no such folder")
+    try:
+        files, class_names = _list(path.absolute(), options)
+    except OSError as error:
+        raise UserError(f"cannot read {error.filename or path}: {error.strerror}") from None
+    grey, broken = _scan(files)
+    files = _without(files, broken, options)
+    # One coloured image makes the whole set coloured.
+    shape = (1 if all(grey.values()) else 3, options.size, options.size)
+    in_memory = options.fits(len(files) * int(np.prod(shape)))
+    parts: list[Part] = []
+    for of_test in (False, True):
+        chosen = [file for file in files if file.test == of_test]
+        if in_memory:
+            pixels, damaged = _decode(chosen, shape, options)
+            if damaged:
+                pixels = pixels[[file.path not in damaged for file in chosen]]
+                chosen = _without(chosen, damaged, options)
+                broken |= damaged
+            rows = ArrayRows(pixels)
+        else:
+            rows = PictureRows(tuple(file.path for file in chosen), shape)
+        parts.append(Part(rows, np.array([file.label for file in chosen], np.int64)))
+    if broken:
+        images = "1 broken image" if len(broken) == 1 else f"{len(broken)} broken images"
+        options.say(f"skipped {images}: {_names(broken)}")
+    _check_classes(path, parts[0], parts[1], class_names)
+    return Source(parts[0], parts[1], class_names)
+
+
+def _list(path: Path, options: FolderOptions) -> tuple[list[_File], tuple[str, ...]]:
+    """The image files, in an order that does not depend on the file system; and the classes."""
+    inside = {folder.name: folder for folder in _folders(path)}
+    apart = _TRAIN in inside and set(inside) <= {_TRAIN, *_TESTS}
+    train_folder = inside[_TRAIN] if apart else path
+    class_folders = _folders(train_folder)
+    if len(class_folders) < 2:
+        raise UserError(
+            f"{train_folder} needs a folder of images for each of at least two classes; "
+            f"it has {len(class_folders)}"
+        )
+    labels = {folder.name: label for label, folder in enumerate(class_folders)}
+    names = tuple(_readable(name) for name in labels)
+    ignored: Counter[str] = Counter()
+    files = list(_images(class_folders, labels, ignored))
+    if not files:
+        raise UserError(f"{train_folder} holds no image files")
+    test_names = [name for name in _TESTS if name in inside] if apart else []
+    if test_names:
+        test_folders = _folders(inside[test_names[0]])
+        if strange := [one.name for one in test_folders if one.name not in labels]:
+            raise UserError(
+                f"{inside[test_names[0]]} has the class '{_readable(strange[0])}', which "
+                f"{train_folder} has not"
+            )
+        files += [replace(one, test=True) for one in _images(test_folders, labels, ignored)]
+        if len(test_names) > 1:
+            unused = ", ".join(test_names[1:])
+            options.say(f"{path}: '{test_names[0]}' is the test part; not used: {unused}")
+    else:
+        all_labels = np.array([file.label for file in files], np.int64)
+        _, chosen = stratified(all_labels, [file.key for file in files], options.test_share, names)
+        for place in chosen:
+            files[place] = replace(files[place], test=True)
+    if ignored:
+        kinds = ", ".join(f"{number} {kind}" for kind, number in ignored.most_common(5))
+        options.say(f"{path}: ignored {ignored.total()} files that are no images ({kinds})")
+    return files, names
+
+
+def _folders(path: Path) -> list[Path]:
+    return sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith("."))
+
+
+def _images(
+    folders: Iterable[Path], labels: dict[str, int], ignored: Counter[str]
+) -> Iterator[_File]:
+    for folder in folders:
+        # Links to files are followed; those to folders are not, since they can lead in circles.
+        for inner, inner_folders, names in os.walk(folder, onerror=_raise):
+            inner_folders[:] = sorted(one for one in inner_folders if not one.startswith("."))
+            for name in sorted(one for one in names if not one.startswith(".")):
+                path = Path(inner, name)
+                ending = path.suffix.lower()
+                if ending in endings() and not _is_pipe(path):
+                    relative = path.relative_to(folder.parent).as_posix()
+                    yield _File(path, labels[folder.name], os.fsencode(relative))
+                else:
+                    ignored[_readable(ending) or "without an ending"] += 1
+
+
+def _is_pipe(path: Path) -> bool:
+    """Or a device: reading it might never end. What cannot be looked at is told when it is read."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _readable(name: str) -> str:
+    """A name that every file can hold: bytes that are no text are spelt out."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _scan(files: list[_File]) -> tuple[dict[Path, bool], Broken]:
+    """Which images are grey, and which cannot even be opened."""
+    grey: dict[Path, bool] = {}
+    broken: Broken = {}
+    with bar("looking at images", len(files)) as shown:
+        for file in files:
+            try:
+                grey[file.path] = is_grey(file.path)
+            except BrokenPictureError as error:
+                broken[file.path] = error
+            shown.advance()
+    return grey, broken
+
+
+def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[np.ndarray, Broken]:
+    """All images, and those that turn out to be broken only now."""
+    pixels = np.zeros((len(files), *shape), np.uint8)
+    broken: Broken = {}
+
+    def decode(place: int) -> None:
+        path = files[place].path
+        try:
+            pixels[place] = read_picture(path, shape[1], shape[0])
+        except BrokenPictureError as error:
+            broken[path] = error
+
+    # Threads are enough here: Pillow decodes without holding Python's lock.
+    with (
+        bar("reading images", len(files)) as shown,
+        ThreadPoolExecutor(max(1, options.threads)) as threads,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # Pillow's; what matters is refused
+        for _ in threads.map(decode, range(len(files))):
+            shown.advance()
+    return pixels, broken
+
+
+def _without(files: list[_File], broken: Broken, options: FolderOptions) -> list[_File]:
+    """The files that are not broken; or a `UserError`, if broken ones are not to be skipped."""
+    if broken and not options.skip_broken:
+        first = next(iter(broken.values()))
+        some = f"{len(broken)} images cannot be read: {_names(broken)}"
+        raise UserError(
+            f"{first if len(broken) == 1 else some}. "
+            "Mend or remove what is broken, or set data.broken=skip"
+        )
+    return [file for file in files if file.path not in broken]
+
+
+def _names(broken: Broken) -> str:
+    shown = [f"{path} ({broken[path].reason})" for path in sorted(broken)[:_NAMED]]
+    more = len(broken) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+
+def _check_classes(path: Path, train: Part, test: Part, names: tuple[str, ...]) -> None:
+    counts = np.bincount(train.labels, minlength=len(names))
+    if not counts.all():
+        raise UserError(f"{path}: class '{names[int(counts.argmin())]}' has no training image")
+    if not len(test.labels):
+        raise UserError(f"{path}: the test part has no image")

@@ -1,0 +1,148 @@
+"""One image file, brought to a square of 8-bit pixels; and what makes a file unusable."""
+
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from prnas.io.errors import UserError
+
+MOST_PIXELS = 2**26  # of one image, before it is made smaller; a small file may claim billions
+_GREY = frozenset({"1", "L", "I;16", "I;16B", "I;16L", "I;16N"})
+# EPS is a program that another program would run; Pillow before 12.2 unpacks FITS without a bound;
+# the others are only recognized, not decoded.
+_NOT_READ = frozenset({"EPS", "FITS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG"})
+
+
+class BrokenPictureError(UserError):
+    """An image file that cannot be used. `reason` does not repeat its name."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)  # both, so that it travels between processes
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be read as an image: {self.reason}"
+
+
+@cache
+def formats() -> tuple[str, ...]:
+    """The formats that are read."""
+    Image.init()
+    return tuple(sorted(set(Image.OPEN) - _NOT_READ))
+
+
+@cache
+def endings() -> frozenset[str]:
+    """Endings of file names, such as `.png`, that promise such a format."""
+    known = set(formats())
+    return frozenset(
+        ending for ending, name in Image.registered_extensions().items() if name in known
+    )
+
+
+def is_grey(path: Path) -> bool:
+    """Whether a file holds a grey image, after a check that costs little."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Pillow warns of is refused below
+        try:
+            with _opened(path) as image:
+                grey = image.mode in _GREY or _is_sixteen_bit(image)
+                image.verify()
+        except BrokenPictureError:
+            raise
+        except Exception as error:  # damaged files make Pillow raise almost anything
+            raise BrokenPictureError(path, _reason(error)) from None
+    return grey
+
+
+def read_picture(
+    path: Path, size: int | tuple[int, int], channels: int
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A file's image, upright and opaque, (channels, size, size): the middle of it.
+
+    A size that is no square is (height, width).
+    """
+    longest = size if isinstance(size, int) else max(size)
+    try:
+        with _opened(path) as image:
+            image.draft(None, (2 * longest, 2 * longest))  # large JPEGs decode at a fraction
+            upright = ImageOps.exif_transpose(image)
+            plain = _grey(upright) if channels == 1 else _colours(upright)
+            pixels = np.asarray(resized(plain, size))
+    except BrokenPictureError:
+        raise
+    except Exception as error:
+        raise BrokenPictureError(path, _reason(error)) from None
+    return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
+
+
+def resized(image: Image.Image, size: int | tuple[int, int]) -> Image.Image:
+    """A square of `size`, or (height, width): scaled to cover it, and the middle is kept."""
+    rows, columns = (size, size) if isinstance(size, int) else size
+    width, height = image.size
+    if (height, width) == (rows, columns):
+        return image
+    # What is seen of the image: whole numbers for a square, so that nothing is rounded.
+    if width * rows <= height * columns:
+        across, down = float(width), width * rows / columns
+    else:
+        across, down = height * columns / rows, float(height)
+    left, top = (width - across) / 2, (height - down) / 2
+    box = (left, top, min(left + across, width), min(top + down, height))
+    return image.resize((columns, rows), Image.Resampling.BILINEAR, box=box)
+
+
+def _opened(path: Path) -> Image.Image:
+    """Only the header is read here."""
+    image = Image.open(path, formats=formats())
+    width, height = image.size
+    if width * height > MOST_PIXELS:
+        image.close()
+        raise BrokenPictureError(
+            path, f"{width} x {height} pixels are too many (at most {MOST_PIXELS})"
+        )
+    if image.mode in ("I", "F") and not _is_sixteen_bit(image):
+        image.close()
+        raise BrokenPictureError(
+            path, "32-bit pixels have no fixed range; save it with 8 or 16 bits"
+        )
+    return image
+
+
+def _is_sixteen_bit(image: Image.Image) -> bool:
+    """Pillow gives some 16-bit images 32-bit pixels."""
+    return image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM"))
+
+
+def _grey(image: Image.Image) -> Image.Image:
+    # `exif_transpose` forgets the format, but `_opened` has refused other 32-bit images.
+    if image.mode.startswith("I"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    if image.mode not in _GREY and image.has_transparency_data:
+        image = _colours(image)
+    return image.convert("L")
+
+
+def _colours(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I"):
+        return _grey(image).convert("RGB")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    seen = image.convert("RGBA")
+    white = Image.new("RGBA", seen.size, "white")
+    return Image.alpha_composite(white, seen).convert("RGB")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    if isinstance(error, Image.UnidentifiedImageError):
+        return "it is in no known image format"
+    if isinstance(error, Image.DecompressionBombError):
+        return "it has too many pixels"
+    return str(error)[:200] or type(error).__name__

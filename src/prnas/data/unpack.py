@@ -1,0 +1,104 @@
+"""Archives, opened with suspicion: only the files that are expected, and no larger."""
+
+import gzip
+import os
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from prnas.io.errors import UserError
+
+_SPARE = 1 << 20  # for headers and for small files that nobody needs
+_CHUNK = 1 << 20
+_MOST_EMPTY = 100  # readings after the end; tarfile itself needs one or two
+
+
+class _Bounded:
+    """A stream that refuses to give more than `most` bytes.
+
+    Nor does it say for ever that there is nothing more: tarfile would ask so until it has passed a
+    member of 2**90 bytes.
+    """
+
+    def __init__(self, stream: gzip.GzipFile, most: int, name: Path) -> None:
+        self._stream, self._left, self._name = stream, most, name
+        self._empty = 0
+
+    def read(self, number: int = -1) -> bytes:
+        limit = self._left + 1
+        data = self._stream.read(limit if number < 0 else min(number, limit))
+        self._left -= len(data)
+        self._empty += not data
+        if self._empty > _MOST_EMPTY:
+            raise EOFError("a member is longer than the archive")
+        if self._left < 0:
+            raise UserError(f"{self._name} unpacks to more than it should; nothing was kept")
+        return data
+
+
+def unpack_tar(archive: Path, folder: str, sizes: Mapping[str, int], into: Path) -> None:
+    """Put the files `folder/NAME` of a .tar.gz into `into`; each of at most its size, or nothing.
+
+    Other members are passed over, but an archive that reaches outside itself is refused whole.
+    """
+    wanted = {f"{folder}/{name}": name for name in sizes}
+    try:
+        into.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into.parent))
+    except OSError as error:
+        raise UserError(f"cannot write to {into.parent}: {error.strerror}") from None
+    try:
+        with gzip.open(archive) as plain:
+            bounded = _Bounded(plain, sum(sizes.values()) + _SPARE, archive)
+            with tarfile.open(fileobj=bounded, mode="r|") as members:  # pyright: ignore
+                for member in members:
+                    _check(archive, member)
+                    if name := wanted.get(str(PurePosixPath(member.name))):
+                        _keep(archive, members, member, sizes[name], scratch / name)
+        into.mkdir(exist_ok=True)
+        for kept in scratch.iterdir():
+            kept.chmod(0o644)
+            os.replace(kept, into / kept.name)
+    # tarfile itself stumbles over some numbers in headers.
+    except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError) as error:
+        raise UserError(f"{archive} is damaged: {error}") from None
+    except OSError as error:
+        raise UserError(f"cannot unpack {archive} into {into}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def gunzip(path: Path, most: int) -> bytes:
+    """The content of a .gz file, which may have no more than `most` bytes."""
+    try:
+        with gzip.open(path) as plain:
+            return _Bounded(plain, most, path).read()
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise UserError(f"{path} is damaged: {error}") from None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _check(archive: Path, member: tarfile.TarInfo) -> None:
+    path = PurePosixPath(member.name)
+    # A colon or a backslash would mean something on Windows.
+    unsafe = path.is_absolute() or ".." in path.parts or set(member.name) & set(":\\")
+    if unsafe or not (member.isfile() or member.isdir()):
+        raise UserError(
+            f"{archive} holds '{member.name:.100}', which is no plain file inside it; "
+            "nothing was unpacked"
+        )
+
+
+def _keep(
+    archive: Path, members: tarfile.TarFile, member: tarfile.TarInfo, most: int, target: Path
+) -> None:
+    stream = members.extractfile(member) if member.isfile() else None
+    if stream is None or member.size > most:
+        raise UserError(f"{archive}: '{member.name}' is not a file of at most {most} bytes")
+    with target.open("wb") as file:
+        while chunk := stream.read(_CHUNK):
+            file.write(chunk)

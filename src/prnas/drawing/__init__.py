@@ -1,0 +1,1 @@
+"""Pictures: cells, graphs, matrices; as SVG, PNG and PDF."""

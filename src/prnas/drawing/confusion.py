@@ -1,0 +1,278 @@
+"""A confusion matrix as a picture: what a model takes the images of each class for."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from prnas.drawing.parts import CAPTION_SIZE, INK, LABEL_SIZE, Panel, finished
+from prnas.drawing.picture import (
+    Box,
+    Curve,
+    Item,
+    Picture,
+    Point,
+    Text,
+    baseline_for,
+    centered_text,
+    shortened,
+    text_width,
+)
+
+MOST_CLASSES = 100  # more are unreadable: those with the most mistakes are shown
+MOST_WITH_NUMBERS = 20  # classes whose cells have room for percentages
+WIDEST_NAME, WIDEST_CELL = 130.0, 60.0
+GAP = 6.0
+NONE = "none"  # neither filled nor stroked
+GUIDE, FRAME, EMPTY, FAINT = "#ececec", "#8c8c8c", "#f4f4f4", "#5a5a5a"
+
+# From light to dark, so that lightness alone tells; blue and orange, so that no colour-blind eye
+# takes one for the other. They are also apart in place: what is right is on the diagonal.
+RIGHT = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
+WRONG = ("#ffffff", "#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
+RIGHT_KEY = (0.25, 0.5, 0.75, 0.9, 1.0)
+WRONG_KEY = (0.01, 0.05, 0.1, 0.25, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Sizes of a matrix of `number` classes; its upper left corner is (left, top)."""
+
+    number: int
+    width: float  # of a cell
+    height: float
+    left: float
+    top: float
+
+    @property
+    def right(self) -> float:
+        return self.left + self.number * self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.top + self.number * self.height
+
+    @property
+    def label_size(self) -> float:
+        return min(LABEL_SIZE, 0.8 * self.height)
+
+    def middle(self, row: int, column: int) -> Point:
+        return Point(self.left + (column + 0.5) * self.width, self.top + (row + 0.5) * self.height)
+
+
+def draw_confusion(
+    counts: Sequence[Sequence[int]], class_names: Sequence[str], title: str | None = None
+) -> Picture:
+    """Rows are true classes, columns what they were taken for, in the same order.
+
+    Every cell is the share of its row's images: blue on the diagonal, where they are right, orange
+    elsewhere. Up to 20 classes have percentages in their cells. Of more than 100 classes, the 100
+    with the most mistakes are shown.
+    """
+    number = len(class_names)
+    if len(counts) != number or any(len(row) != number for row in counts):
+        raise ValueError(f"{number} classes need {number} x {number} counts")
+    if not number:
+        raise ValueError("there are no classes to draw")
+    shown = _shown(counts)
+    totals = [sum(counts[row]) for row in shown]
+    shares = [
+        [counts[row][column] / total if total else 0.0 for column in shown]
+        for row, total in zip(shown, totals, strict=True)
+    ]
+    names = [class_names[place] for place in shown]
+    body = _matrix(shares, totals, names)
+    description = "what the images of each class (row) were taken for (column)"
+    if len(shown) < number:
+        body = _noted(body, f"the {len(shown)} of {number:,} classes with the most mistakes")
+    return finished(body, title, description)
+
+
+def _shown(counts: Sequence[Sequence[int]]) -> list[int]:
+    """The classes to draw, in their own order."""
+    if len(counts) <= MOST_CLASSES:
+        return list(range(len(counts)))
+    columns = [sum(column) for column in zip(*counts, strict=True)]
+    mistakes = [sum(row) + columns[place] - 2 * row[place] for place, row in enumerate(counts)]
+    worst = sorted(range(len(counts)), key=lambda place: (-mistakes[place], place))
+    return sorted(worst[:MOST_CLASSES])
+
+
+def _matrix(shares: list[list[float]], totals: list[int], names: list[str]) -> Panel:
+    number = len(names)
+    with_numbers = number <= MOST_WITH_NUMBERS
+    width, height = _cell_size(number)
+    size = min(LABEL_SIZE, 0.8 * height)
+    labels = [shortened(one, size, WIDEST_NAME) for one in names]
+    across = max(text_width(one, size) for one in labels)
+    # Columns have numbers where names are too wide for them; rows tell which is which.
+    named = with_numbers and across + 4.0 <= WIDEST_CELL
+    if named:
+        width = max(width, across + 4.0)
+    numbers = [] if named else [str(place) for place in range(number)]
+    keys = max((text_width(one, size) for one in numbers), default=-GAP)
+    left = max(across + keys + GAP, text_width("true class", LABEL_SIZE)) + GAP
+    grid = _Grid(number, width, height, left, 2.0 * CAPTION_SIZE + 8.0)
+    items = _cells(grid, shares, totals, with_numbers)
+    items += _row_labels(grid, labels, numbers)
+    items += _column_labels(grid, numbers or labels)
+    right = grid.right
+    if with_numbers:
+        items += _totals(grid, totals)
+        right += GAP + text_width("images", LABEL_SIZE)
+    key = _key(with_numbers)
+    items += key.moved(grid.left, grid.bottom + 12.0)
+    right = max(right, grid.left + key.width)
+    return Panel(right, grid.bottom + 12.0 + key.height, tuple(items))
+
+
+def _cell_size(number: int) -> tuple[float, float]:
+    """Width and height: the more classes, the smaller the cells, and the larger the picture."""
+    if number <= MOST_WITH_NUMBERS:
+        return (40.0, 28.0) if number <= 12 else (30.0, 24.0)
+    return (13.0, 13.0) if number <= 40 else (9.0, 9.0)
+
+
+def _cells(
+    grid: _Grid, shares: list[list[float]], totals: list[int], with_numbers: bool
+) -> list[Item]:
+    width, height = grid.right - grid.left, grid.bottom - grid.top
+    items: list[Item] = []
+    for row, total in enumerate(totals):
+        if not total:  # a class without images is neither right nor wrong
+            y = grid.top + row * grid.height
+            items.append(Box(grid.left, y, width, grid.height, EMPTY, NONE, 0.0))
+    items += _guides(grid)
+    for row, line in enumerate(shares):
+        for column, share in enumerate(line):
+            if share > 0:
+                items += _cell(grid, row, column, share, with_numbers)
+    return [*items, Box(grid.left, grid.top, width, height, NONE, FRAME)]
+
+
+def _cell(grid: _Grid, row: int, column: int, share: float, with_number: bool) -> list[Item]:
+    fill, dark = _paint(share, row == column)
+    x, y = grid.left + column * grid.width, grid.top + row * grid.height
+    inset = 0.6 if with_number else 0.2
+    width, height = grid.width - 2 * inset, grid.height - 2 * inset
+    items: list[Item] = [Box(x + inset, y + inset, width, height, fill, NONE, 0.0)]
+    if with_number:
+        color = "#ffffff" if dark else INK
+        items.append(centered_text(_percent(share), grid.middle(row, column), LABEL_SIZE, color))
+    return items
+
+
+def _guides(grid: _Grid) -> list[Item]:
+    """Faint lines that lead from a label to its cells."""
+    step = 1 if grid.number <= 40 else 5
+    items: list[Item] = []
+    for place in range(step, grid.number, step):
+        x, y = grid.left + place * grid.width, grid.top + place * grid.height
+        items.append(_line(Point(x, grid.top), Point(x, grid.bottom)))
+        items.append(_line(Point(grid.left, y), Point(grid.right, y)))
+    return items
+
+
+def _line(start: Point, end: Point) -> Curve:
+    return Curve((start, start, end, end), GUIDE, 0.5)
+
+
+def _row_labels(grid: _Grid, labels: list[str], numbers: list[str]) -> list[Item]:
+    """Names, and the numbers that stand for them at the columns, if any."""
+    size, right = grid.label_size, grid.left - GAP
+    items: list[Item] = [_right_aligned("true class", right, grid.top - 8.0, LABEL_SIZE, FAINT)]
+    for row, number in enumerate(numbers):
+        items.append(_right_aligned(number, right, grid.middle(row, 0).y, size, FAINT))
+    if numbers:
+        right -= max(text_width(one, size) for one in numbers) + GAP
+    for row, label in enumerate(labels):
+        items.append(_right_aligned(label, right, grid.middle(row, 0).y, size, INK))
+    return items
+
+
+def _column_labels(grid: _Grid, labels: list[str]) -> list[Item]:
+    widest = max(*(text_width(one, 1.0) for one in labels), 0.1)  # names may be blank
+    size = min(grid.label_size, (grid.width - 2.5) / widest)
+    heading = Point((grid.left + grid.right) / 2, CAPTION_SIZE / 2)
+    items: list[Item] = [centered_text("taken for", heading, LABEL_SIZE, FAINT)]
+    for column, label in enumerate(labels):
+        middle = Point(grid.middle(0, column).x, grid.top - 8.0)
+        items.append(centered_text(label, middle, size, INK))
+    return items
+
+
+def _totals(grid: _Grid, totals: list[int]) -> list[Item]:
+    right = grid.right + GAP + text_width("images", LABEL_SIZE)
+    items: list[Item] = [_right_aligned("images", right, grid.top - 8.0, LABEL_SIZE, FAINT)]
+    for row, total in enumerate(totals):
+        room = right - grid.right - 1.0
+        text = f"{total:,}"
+        size = min(LABEL_SIZE, room / text_width(text, 1.0))
+        items.append(_right_aligned(text, right, grid.middle(row, 0).y, size, FAINT))
+    return items
+
+
+def _key(with_numbers: bool) -> Panel:
+    """What the colours mean."""
+    items: list[Item] = []
+    swatch, height, row = 34.0, 13.0, 18.0
+    left = max(text_width(one, LABEL_SIZE) for one in ("recognised", "mistaken")) + GAP
+    for number, (name, shares) in enumerate((("recognised", RIGHT_KEY), ("mistaken", WRONG_KEY))):
+        middle = number * row + height / 2
+        items.append(_right_aligned(name, left - GAP, middle, LABEL_SIZE, FAINT))
+        for place, share in enumerate(shares):
+            fill, dark = _paint(share, right=number == 0)
+            x = left + place * (swatch + 2.0)
+            items.append(Box(x, number * row, swatch, height, fill, NONE, 0.0))
+            color = "#ffffff" if dark else INK
+            text = f"{round(100 * share)} %"
+            items.append(centered_text(text, Point(x + swatch / 2, middle), 8.0, color))
+    below = 2 * row + CAPTION_SIZE / 2
+    note = "of a class's images" + ("; in the cells, in percent" if with_numbers else "")
+    items.append(Text(left, baseline_for(below, 8.0), note, 8.0, FAINT))
+    width = max(left + len(RIGHT_KEY) * (swatch + 2.0), left + text_width(note, 8.0))
+    return Panel(width, below + 8.0, tuple(items))
+
+
+def _noted(panel: Panel, note: str) -> Panel:
+    text = Text(0.0, panel.height + baseline_for(8.0, LABEL_SIZE), note, LABEL_SIZE, FAINT)
+    width = max(panel.width, text.width)
+    return Panel(width, panel.height + 16.0, (*panel.items, text))
+
+
+def _right_aligned(text: str, right: float, middle: float, size: float, color: str) -> Text:
+    return Text(right - text_width(text, size), baseline_for(middle, size), text, size, color)
+
+
+def _percent(share: float) -> str:
+    """Never 0 for something, never 100 for less than all."""
+    if share < 0.005:
+        return "<1"
+    return str(min(round(100 * share), 99)) if share < 1 else "100"
+
+
+def _paint(share: float, right: bool) -> tuple[str, bool]:
+    """A cell's colour, and whether text on it must be light.
+
+    Mistakes are mostly of few percent: the square root makes them visible.
+    """
+    stops = RIGHT if right else WRONG
+    place = (share if right else math.sqrt(share)) * (len(stops) - 1)
+    lower = min(int(place), len(stops) - 2)
+    mixed = [
+        round(one + (other - one) * (place - lower))
+        for one, other in zip(_rgb(stops[lower]), _rgb(stops[lower + 1]), strict=True)
+    ]
+    return "#" + "".join(f"{value:02x}" for value in mixed), _luminance(mixed) < 0.2
+
+
+def _rgb(color: str) -> tuple[int, int, int]:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def _luminance(rgb: Sequence[int]) -> float:
+    """Relative luminance, as the web's rules for contrast define it."""
+    red, green, blue = (
+        value / 255 / 12.92 if value <= 10 else ((value / 255 + 0.055) / 1.055) ** 2.4
+        for value in rgb
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,0 +1,89 @@
+"""ONNX: written by PyTorch's exporter, and run by onnxruntime before it is called done."""
+
+# pyright: reportMissingTypeStubs=false
+
+import importlib
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from prnas.exporting.torch_program import SHAPES, quiet, trace
+from prnas.exporting.verify import Agreement, Question, compare
+from prnas.io.errors import UserError
+from prnas.models.model import Model
+
+PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+MOST_BYTES = 2_000_000_000  # of one file: protobuf's limit is 2 GiB
+ERRORS_ONLY = 3
+
+
+def check_onnx() -> None:
+    """A `UserError` if a package is missing."""
+    missing: list[str] = []
+    for name in PACKAGES:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            missing.append(name)
+    if missing:
+        raise UserError(
+            f"ONNX needs {', '.join(PACKAGES)}, and {', '.join(missing)} cannot be imported: "
+            "pip install 'prnas[onnx]'"
+        )
+
+
+def as_onnx(
+    model: Model, normalize: bool, metadata: dict[str, str], asked: list[Question]
+) -> tuple[bytes, Agreement]:
+    """The file, and how far its logits are from the model's; a `UserError` if too far."""
+    size = sum(one.numel() * one.element_size() for one in model.state_dict().values())
+    if size > MOST_BYTES:
+        raise UserError(f"an ONNX file holds 2 GB at most; the weights have {size / 1e9:.1f} GB")
+    try:
+        data = _to_onnx(model, normalize, metadata)
+        session = _session(data)
+    except UserError:
+        raise
+    except Exception as error:
+        first = str(error).strip().partition("\n")[0]
+        raise UserError(f"this network cannot be exported to ONNX: {first:.200}") from error
+
+    def answer(question: Question) -> Tensor:
+        images = question.inputs(normalize).numpy()
+        return torch.from_numpy(session.run(["logits"], {"images": images})[0])
+
+    return data, compare(asked, answer, "onnxruntime")
+
+
+def _to_onnx(model: Model, normalize: bool, metadata: dict[str, str]) -> bytes:
+    import onnx
+
+    with quiet():
+        program = torch.onnx.export(
+            trace(model, normalize),
+            dynamo=True,
+            dynamic_shapes=SHAPES,  # again, for the name of the dimension
+            verbose=False,
+            input_names=["images"],
+            output_names=["logits"],
+        )
+    assert program is not None
+    proto: Any = program.model_proto
+    # Notes for the exporter's own developers, with names of files on this machine.
+    for node in proto.graph.node:
+        del node.metadata_props[:]
+    for value in (*proto.graph.value_info, *proto.graph.input, *proto.graph.output):
+        del value.metadata_props[:]
+    onnx.helper.set_model_props(proto, metadata)
+    onnx.checker.check_model(proto)
+    return proto.SerializeToString()
+
+
+def _session(data: bytes) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = ERRORS_ONLY
+    options.intra_op_num_threads = torch.get_num_threads()
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])

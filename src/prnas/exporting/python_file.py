@@ -1,0 +1,73 @@
+"""The Python file with its weights, tried in a process that has neither prnas nor safetensors."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from prnas.exporting.python_source import python_source
+from prnas.exporting.verify import Agreement, Question, compare
+from prnas.io.errors import UserError
+from prnas.models.model import Model
+
+RAMP_LOGITS = 5
+TRIAL = """
+import sys
+sys.modules["prnas"] = sys.modules["safetensors"] = None
+sys.path.insert(0, sys.argv[1])
+import importlib, json, torch
+file = importlib.import_module(sys.argv[2])
+network = file.load()
+questions = file.read_safetensors(sys.argv[3])
+with torch.inference_mode():
+    answers = {k: network(file.normalize(pixels)).tolist() for k, pixels in questions.items()}
+print(json.dumps(answers))
+"""
+
+
+def as_python(
+    model: Model, name: str, weights: bytes, asked: list[Question], folder: Path
+) -> tuple[bytes, Agreement]:
+    """The file `name.py`, and how far its logits are from the model's; tried in `folder`."""
+    source = python_source(model.card, name, _ramp_logits(model)).encode()
+    (folder / f"{name}.py").write_bytes(source)
+    (folder / f"{name}.safetensors").write_bytes(weights)
+    answers = _run(folder, name, asked)
+    agreement = compare(asked, lambda question: answers[len(question.pixels)], f"{name}.py")
+    return source, agreement
+
+
+def _ramp_logits(model: Model) -> list[float]:
+    shape = torch.Size(model.card.input_shape)
+    with torch.inference_mode():
+        logits = model(torch.linspace(0, 1, shape.numel()).view(1, *shape))
+    # Nine digits tell all numbers of single precision apart.
+    return [float(f"{logit:.9g}") for logit in logits[0, :RAMP_LOGITS].tolist()]
+
+
+def _run(folder: Path, name: str, asked: list[Question]) -> dict[int, Tensor]:
+    """The logits that the file gives, by the size of the batch."""
+    questions = folder / "0.safetensors"  # no module can be called so
+    save_file({str(len(one.pixels)): one.pixels for one in asked}, questions)
+    threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}
+    command = [sys.executable, "-c", TRIAL, str(folder), name, str(questions)]
+    done = subprocess.run(  # noqa: S603 - Python itself, on a file that was just written here
+        command,
+        cwd=folder,
+        env={**os.environ, **threads},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        last = done.stderr.strip().rpartition("\n")[2]
+        raise UserError(f"the check failed, nothing was written: {name}.py ends with {last:.200}")
+    answers = json.loads(done.stdout.strip().rpartition("\n")[2])
+    return {int(batch): torch.tensor(logits) for batch, logits in answers.items()}

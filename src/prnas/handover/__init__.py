@@ -1,1 +1,0 @@
-"""Trained models in use: tested, asked, handed over."""

@@ -1,0 +1,84 @@
+"""Main memory: how much is free, whether an error means that it ran out, giving it back."""
+
+import ctypes
+import gc
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import torch
+
+OUT_OF_MEMORY_TEXTS = (
+    *("can't allocate memory", "not enough memory", "out of memory"),
+    *("cudnn_status_alloc_failed", "cublas_status_alloc_failed"),
+    # What a CPU's libraries say: the C library, C++, and oneDNN, which does not tell why.
+    *("cannot allocate memory", "bad_alloc", "could not create a primitive"),
+    *("could not execute a primitive", "could not create a memory object"),
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory ran out, on a GPU or on the CPU."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and any(one in text for one in OUT_OF_MEMORY_TEXTS)
+
+
+def free_memory(num_processes: int = 1, limit: float | None = None) -> float:
+    """Bytes of main memory that one of so many processes may still take.
+
+    `limit` is for each of them; a control group's is for all.
+    """
+    used = psutil.Process().memory_info().rss
+    groups = [one - num_processes * used for one in cgroup_limits()]
+    free = min([psutil.virtual_memory().available, *groups]) / num_processes
+    return max(0.0, free if limit is None else min(free, limit - used))
+
+
+def give_back_memory() -> None:
+    """Let the C library return freed memory to the system, where it can be asked to."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def recover_memory() -> None:
+    """After running out: let go of what is free, though something may still refer to it."""
+    gc.collect()
+    give_back_memory()
+
+
+def check_room(num_bytes: int) -> None:
+    """Raise a `MemoryError` if so much cannot be had, before something asks that would abort."""
+    try:
+        bytearray(num_bytes)
+    except MemoryError:
+        recover_memory()
+        bytearray(num_bytes)
+
+
+def cgroup_limits(root: Path = Path("/sys/fs/cgroup")) -> list[float]:
+    """The memory limits of the control groups that hold this process, versions 2 and 1."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    found: list[float] = []
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            base, name = root, "memory.max"
+        elif "memory" in controllers.split(","):
+            base, name = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        inner = base / group.lstrip("/")
+        # A limit of any group around the innermost one counts as well.
+        for folder in [inner, *inner.parents]:
+            if not folder.is_relative_to(base):
+                break
+            try:
+                found.append(float((folder / name).read_text()))
+            except (OSError, ValueError):  # absent, or "max"
+                continue
+    return [limit for limit in found if 0 < limit < 2**60]

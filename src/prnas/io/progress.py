@@ -1,0 +1,41 @@
+"""Bars on standard error, for people only."""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import TimeRemainingColumn as Remaining
+from rich.progress import TransferSpeedColumn as Speed
+
+# Whether bars are shown: commands say so; functions that are called from Python show none.
+bars: ContextVar[bool] = ContextVar("bars", default=False)
+
+
+class Bar:
+    def __init__(self, progress: Progress, total: int | None, text: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(text, total=total)
+
+    def advance(self, number: int = 1) -> None:
+        self._progress.advance(self._task, number)
+
+
+@contextmanager
+def bar(text: str, total: int | None, in_bytes: bool = False) -> Generator[Bar]:
+    """A bar that vanishes when done; only for commands whose standard error is a terminal."""
+    columns = (DownloadColumn(), Speed()) if in_bytes else (MofNCompleteColumn(),)
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    made = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        *columns,
+        Remaining(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not (terminal and bars.get()),
+    )
+    with made:
+        yield Bar(made, total, text)

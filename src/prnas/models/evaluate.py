@@ -1,0 +1,234 @@
+"""A trained model, tested: what it gets right and wrong, and how quick it is."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from prnas.data.dataset import DataSet, Images, load
+from prnas.io.errors import UserError
+from prnas.models import metrics
+from prnas.models.inference import Forward
+from prnas.models.matching_data import check_fit, data_config, data_settings
+from prnas.models.metrics import Confusion, Counts
+from prnas.models.model import Model
+from prnas.models.speed import Speed, measure, synchronizer
+
+Part = Literal["test", "train", "all"]
+Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+TOP = 5
+MOST_CLASSES = 5_000  # the confusion matrix has the square of that
+
+
+@dataclass(frozen=True, slots=True)
+class ClassResult:
+    """One class: how many images it has, and how many of them were recognised."""
+
+    name: str
+    images: int
+    right: int
+
+    @property
+    def accuracy(self) -> float | None:
+        return self.right / self.images if self.images else None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How a model does on a set of images.
+
+    `confusion[i][j]` is how many images of class i were taken for class j. `loss` is the mean
+    cross-entropy in nats. `top5` is `None` with five classes or fewer, where it is always 1.
+    """
+
+    data: str
+    part: Part
+    class_names: tuple[str, ...]
+    confusion: Counts
+    loss: float
+    top5: float | None
+    device: str
+    threads: int
+    batch: int  # the largest that fitted
+    seconds: float  # of the pass over all images, reading included
+    speeds: tuple[Speed, ...]  # for a batch of 1 and of `batch`, if measured
+
+    @property
+    def images(self) -> int:
+        return sum(map(sum, self.confusion))
+
+    @property
+    def right(self) -> int:
+        return sum(row[place] for place, row in enumerate(self.confusion))
+
+    @property
+    def top1(self) -> float:
+        return self.right / self.images
+
+    @property
+    def top1_interval(self) -> tuple[float, float]:
+        """Where the accuracy on all such images lies, with 95 % confidence (Wilson)."""
+        return metrics.interval(self.right, self.images)
+
+    @property
+    def classes(self) -> tuple[ClassResult, ...]:
+        """In the order of the class numbers."""
+        rows = zip(self.class_names, self.confusion, strict=True)
+        return tuple(
+            ClassResult(name, sum(row), row[place]) for place, (name, row) in enumerate(rows)
+        )
+
+    def confusions(self, most: int = 10) -> tuple[Confusion, ...]:
+        """The most frequent mistakes."""
+        return metrics.confusions(self.confusion, most)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; the confusion matrix comes last."""
+        return {
+            "data": self.data,
+            "part": self.part,
+            "images": self.images,
+            "top1": self.top1,
+            "top1_interval_95": list(self.top1_interval),
+            "top5": self.top5,
+            "loss": self.loss,
+            "device": self.device,
+            "threads": self.threads,
+            "batch": self.batch,
+            "seconds": self.seconds,
+            "speed": [one.to_json() for one in self.speeds],
+            "classes": [
+                {
+                    "name": one.name,
+                    "images": one.images,
+                    "right": one.right,
+                    "accuracy": one.accuracy,
+                }
+                for one in self.classes
+            ],
+            "confusion": [list(row) for row in self.confusion],
+        }
+
+
+def evaluate(
+    model: Model,
+    data: DataSet | str | None = None,
+    *,
+    part: Part = "test",
+    batch: int = 128,
+    speed: bool = True,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Test a model on a part of a set of images, as they are, on the model's device.
+
+    `data` is a loaded set, the name of one, or by default what the model was trained on. `all` is
+    both parts, for a set that the model has never seen. `speed` measures it as well, which takes a
+    few seconds. A `UserError` says what does not fit.
+    """
+    if part not in ("test", "train", "all"):
+        raise UserError(f"part must be test, train or all, got {part!r:.60}")
+    if model.card.num_classes > MOST_CLASSES:
+        raise UserError(
+            f"models of at most {MOST_CLASSES:,} classes can be tested; this one has "
+            f"{model.card.num_classes:,}"
+        )
+    forward = Forward(model, batch)
+    if isinstance(data, DataSet):
+        return _evaluate(forward, data, part, speed, progress or _silent)
+    config = data_config(model.card, data_settings(model.card, data))
+    loaded = load(config, forward.device)
+    try:
+        return _evaluate(forward, loaded, part, speed, progress or _silent)
+    finally:
+        loaded.close()
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass
+
+
+def _evaluate(
+    forward: Forward, data: DataSet, part: Part, speed: bool, progress: Progress
+) -> Evaluation:
+    model = forward.model
+    check_fit(model.card, data)
+    chosen = {"test": [data.test], "train": [data.train], "all": [data.train, data.test]}[part]
+    parts = [one for one in chosen if len(one)]
+    if not parts:
+        raise UserError(f"the {part} part of {data.name} has no images")
+    was_training = model.training
+    model.eval()
+    try:
+        start = time.perf_counter()
+        confusion, loss, in_top = _pass(forward, parts, progress)
+        seconds = time.perf_counter() - start
+        speeds = _speeds(forward, parts[0], progress) if speed else ()
+    finally:
+        model.train(was_training)
+    total = int(confusion.sum())
+    return Evaluation(
+        data=data.name,
+        part=part,
+        class_names=data.class_names,
+        confusion=tuple(tuple(row) for row in confusion.tolist()),
+        loss=loss / total,
+        top5=in_top / total if data.num_classes > TOP else None,
+        device=_name(forward.device),
+        threads=torch.get_num_threads(),
+        batch=forward.batch,
+        seconds=seconds,
+        speeds=speeds,
+    )
+
+
+def _pass(forward: Forward, parts: list[Images], progress: Progress) -> tuple[Tensor, float, int]:
+    """The confusion matrix, the sum of the losses, and how many are right within the top five."""
+    loss, in_top = 0.0, 0
+    predicted: list[Tensor] = []
+    done, total = 0, sum(map(len, parts))
+    progress("testing", 0, total)
+    for images in parts:
+        chunks = torch.arange(len(images)).split(forward.batch)
+        for number, places in enumerate(chunks):
+            pixels = images.fetch(places)
+            if number + 1 < len(chunks):
+                images.ahead(chunks[number + 1])
+            logits, labels = forward(pixels), images.labels[places]
+            predicted.append(logits.argmax(1))
+            loss += metrics.loss_sum(logits, labels)
+            in_top += int((metrics.ranks(logits, labels) < TOP).sum())
+            done += len(places)
+            progress("testing", done, total)
+    labels = torch.cat([one.labels for one in parts])
+    classes = forward.model.card.num_classes
+    return metrics.confusion_matrix(labels, torch.cat(predicted), classes), loss, in_top
+
+
+def _speeds(forward: Forward, images: Images, progress: Progress) -> tuple[Speed, ...]:
+    """Of the network alone: from normalised images on the device to logits there."""
+    sizes = sorted({1, forward.batch})
+    found: list[Speed] = []
+    for number, size in enumerate(sizes):
+        progress("measuring speed", number, len(sizes))
+        # Real images, as some values are slower than others; again from the first, if too few.
+        pixels = images.fetch(torch.arange(size) % len(images))
+        with torch.inference_mode():
+            prepared = forward.prepared(pixels)
+            found.append(
+                measure(
+                    lambda prepared=prepared: forward.model.network(prepared),
+                    size,
+                    synchronizer(forward.device),
+                )
+            )
+    progress("measuring speed", len(sizes), len(sizes))
+    return tuple(found)
+
+
+def _name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return device.type

@@ -1,0 +1,138 @@
+"""The images for a model: those that it was trained on, or others that fit it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+from prnas.config.search import DataConfig
+from prnas.data.catalog import ABOUT, check_name
+from prnas.data.dataset import DataSet
+from prnas.io.errors import FormatError, UserError
+from prnas.io.reading import validated
+from prnas.models.card import ModelCard
+
+# The rest of a data section is about training: how images are varied and shared out.
+KEYS = ("name", "root", "image_size", "test_share", "broken", "storage", "workers")
+_NAMED = 5  # classes that a message names
+_ADAPTER = TypeAdapter(DataConfig)
+
+
+def data_settings(
+    card: ModelCard, name: str | None = None, root: str | None = None
+) -> dict[str, Any]:
+    """What to load for a model, in the words of a config's data section.
+
+    By default the set of its training, with the same test part; `name` and `root` replace it. The
+    size of the images is always the model's.
+    """
+    known = cast(Any, card.config.get("data"))
+    trained: dict[str, Any] = known if isinstance(known, dict) else {}
+    settings = {key: trained[key] for key in KEYS if key in trained}
+    if name is not None:
+        settings["name"] = name
+    elif not isinstance(settings.get("name"), str):
+        raise UserError(
+            "the model's card does not say what it was trained on: name a set by --data"
+        )
+    else:
+        _check_still_there(settings["name"])
+    if root is not None:
+        settings["root"] = root
+    elif isinstance(known_root := settings.get("root"), str) and not _is_folder(known_root):
+        del settings["root"]  # of the computer it was trained on; the usual place is tried
+    _, height, width = card.input_shape
+    settings["image_size"] = height if height == width else None
+    return {**DataConfig().model_dump(include=set(KEYS)), **settings}
+
+
+def data_config(card: ModelCard, settings: dict[str, Any]) -> DataConfig:
+    """The settings, checked as far as can be before any image is read or downloaded."""
+    try:
+        config = validated(_ADAPTER, settings, "data")
+    except FormatError as error:
+        raise UserError(f"data: {error}") from None
+    check_name(config.name)
+    channels, height, width = card.input_shape
+    if config.name.startswith("folder:") and height != width:
+        raise UserError(
+            f"the model takes images of {width}x{height}, and those of a folder become squares: "
+            "test it on an npz file of such images"
+        )
+    about = ABOUT.get(config.name)
+    if about is not None:
+        if about.classes != card.num_classes:
+            raise UserError(
+                f"{config.name} has {about.classes} classes, the model {card.num_classes}: "
+                f"{_some(card.class_names)}"
+            )
+        if about.shape[0] != channels:
+            raise UserError(
+                f"{config.name} has {_kind(about.shape[0])} images, the model takes "
+                f"{_said(card.input_shape)}"
+            )
+    return config
+
+
+def check_fit(card: ModelCard, data: DataSet) -> None:
+    """A `UserError` that says what differs, if the model is not for such images and classes."""
+    if data.shape != card.input_shape:
+        raise UserError(
+            f"{data.name} has {_said(data.shape)}, the model takes {_said(card.input_shape)}"
+        )
+    ours, theirs = card.class_names, data.class_names
+    if ours == theirs:
+        return
+    our_set, their_set = set(ours), set(theirs)
+    missing = [name for name in ours if name not in their_set]
+    strange = [name for name in theirs if name not in our_set]
+    if missing or strange:
+        parts = [f"only the model has {_some(missing)}"] if missing else []
+        parts += [f"only the data has {_some(strange)}"] if strange else []
+        raise UserError(f"{data.name} has other classes than the model: {'; '.join(parts)}")
+    if len(ours) != len(theirs):
+        raise UserError(f"{data.name} has {len(theirs)} classes, the model {len(ours)}")
+    number = next(place for place, name in enumerate(ours) if name != theirs[place])
+    raise UserError(
+        f"{data.name} has the model's classes in another order: class {number} is "
+        f"'{ours[number]:.60}' for the model, '{theirs[number]:.60}' in the data"
+    )
+
+
+def _said(shape: tuple[int, int, int]) -> str:
+    channels, height, width = shape
+    return f"{_kind(channels)} images of {width}x{height}"
+
+
+def _kind(channels: int) -> str:
+    return {1: "grey", 3: "colour"}.get(channels, f"{channels}-channel")
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name:.60}'" for name in names[:_NAMED])
+    more = len(names) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _check_still_there(name: str) -> None:
+    kind, _, place = name.partition(":")
+    if kind in ("folder", "npz") and place and not _exists(place):
+        raise UserError(
+            f"the model was trained on {name:.200}, which is not here: say where it is by "
+            f"--data {kind}:PATH"
+        )
+
+
+def _exists(place: str) -> bool:
+    try:
+        return Path(place).expanduser().exists()
+    except (OSError, ValueError, RuntimeError):  # no path at all
+        return False
+
+
+def _is_folder(place: str) -> bool:
+    try:
+        return Path(place).expanduser().is_dir()
+    except (OSError, ValueError, RuntimeError):
+        return False

@@ -1,0 +1,120 @@
+"""How weights follow a morphism: a child's module from its parent's.
+
+Every depthwise weight is (channels, 1, k, k), every pointwise weight (out, in, 1, 1); the two are
+never interchanged. Buffers of batch normalisation (running mean and variance) follow the channels
+they belong to.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from prnas.nets.operations import ConvChain, SeparableConv, build
+from prnas.nets.weights import construct, draw_weight
+from prnas.space.morphisms import (
+    GROW_DILATION,
+    GROW_KERNEL,
+    INSERT_EXPANSION,
+    MORPHISMS,
+    SHRINK_DILATION,
+    SHRINK_KERNEL,
+    WIDEN,
+)
+from prnas.space.operations import Conv, Operation
+
+Fill = Callable[[ConvChain, ConvChain, torch.Generator], None]
+
+
+@torch.no_grad()
+def child_of(
+    parent: nn.Module,
+    parent_spec: Operation,
+    morphism: str,
+    channels: int,
+    stride: int,
+    generator: torch.Generator,
+) -> nn.Module:
+    """The module of `parent_spec`'s child by `morphism`, with the weights it inherits.
+
+    `parent` is left as it was; the child shares no tensor with it. New weights are drawn from
+    `generator`.
+    """
+    if morphism not in _FILL:
+        raise ValueError(f"no rule hands weights on by '{morphism}'")
+    spec = MORPHISMS[morphism].apply(parent_spec)
+    assert isinstance(spec, Conv)
+    assert isinstance(parent, ConvChain)
+    child = construct(lambda: build(spec, channels, stride, affine=False), generator)
+    assert isinstance(child, ConvChain)
+    weight = next(parent.parameters())
+    child.to(weight.device, weight.dtype)
+    _FILL[morphism](child, parent, generator)
+    return child.train(parent.training)
+
+
+def _links(chain: ConvChain) -> list[SeparableConv]:
+    return [link for link in chain if isinstance(link, SeparableConv)]
+
+
+def _same_but_depthwise(
+    child: ConvChain, parent: ConvChain, fit: Callable[[Tensor], Tensor]
+) -> None:
+    for new, old in zip(_links(child), _links(parent), strict=True):
+        new.depthwise.weight.copy_(fit(old.depthwise.weight))
+        new.pointwise.weight.copy_(old.pointwise.weight)
+        new.bn.load_state_dict(old.bn.state_dict())
+
+
+def _grow_kernel(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
+    _same_but_depthwise(child, parent, lambda weight: F.pad(weight, (1, 1, 1, 1)))
+
+
+def _shrink_kernel(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
+    _same_but_depthwise(child, parent, lambda weight: weight[:, :, 1:-1, 1:-1])
+
+
+def _other_dilation(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
+    _same_but_depthwise(child, parent, lambda weight: weight)
+
+
+def _insert_expansion(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
+    *inherited, new = _links(child)
+    for link, old in zip(inherited, _links(parent), strict=True):
+        link.load_state_dict(old.state_dict())
+    nn.init.dirac_(new.depthwise.weight, groups=new.depthwise.groups)
+    nn.init.dirac_(new.pointwise.weight)
+
+
+def _widen(child: ConvChain, parent: ConvChain, generator: torch.Generator) -> None:
+    """The widened layer's new channels are random; the pointwise weights that read them are zero.
+
+    The next depthwise kernels of the new channels are random as well: with zeros in both, neither
+    would ever receive a gradient.
+    """
+    for new, old in zip(_links(child), _links(parent), strict=True):
+        for weight, inherited in (
+            (new.depthwise.weight, old.depthwise.weight),
+            (new.pointwise.weight, old.pointwise.weight),
+        ):
+            draw_weight(weight, generator)
+            if weight is new.pointwise.weight:
+                weight[:, inherited.shape[1] :] = 0
+            weight[: inherited.shape[0], : inherited.shape[1]] = inherited
+        for name, values in old.bn.named_buffers():
+            target = new.bn.get_buffer(name)
+            if values.ndim:
+                target[: values.shape[0]] = values
+            else:
+                target.copy_(values)
+
+
+_FILL: dict[str, Fill] = {
+    GROW_KERNEL.name: _grow_kernel,
+    SHRINK_KERNEL.name: _shrink_kernel,
+    GROW_DILATION.name: _other_dilation,
+    SHRINK_DILATION.name: _other_dilation,
+    INSERT_EXPANSION.name: _insert_expansion,
+    WIDEN.name: _widen,
+}

@@ -1,0 +1,1 @@
+"""The arithmetic of the supernet and of fast training, by hand."""

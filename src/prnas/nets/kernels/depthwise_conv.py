@@ -1,0 +1,87 @@
+"""Depthwise convolutions that train faster on a CPU, by PyTorch's own kernels in another order.
+
+oneDNN has no fast gradient for dilated kernels, nor for weights of kernels wider than 3. So an
+image is split into the four phases that a dilation of 2 never mixes, which are then convolved
+undilated; and gradients of wide kernels are taken in strips. The results are the same but for
+rounding.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from prnas.nets.kernels.autograd import by_hand, differentiable
+from prnas.nets.kernels.depthwise import depthwise, input_gradient, weight_gradient
+from prnas.nets.kernels.layouts import is_channels_last, merge_phases, split_phases
+
+
+class DepthwiseConv(nn.Conv2d):
+    """A depthwise convolution without bias that keeps the size but for its stride."""
+
+    def __init__(self, channels: int, kernel: int, stride: int, dilation: int) -> None:
+        padding = dilation * (kernel - 1) // 2
+        super().__init__(
+            channels, channels, kernel, stride, padding, dilation, groups=channels, bias=False
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        kernel, stride, dilation = self.kernel_size[0], self.stride[0], self.dilation[0]
+        slow = kernel > 3 or dilation == 2
+        if not (slow and self.training and input.is_cpu and is_channels_last(input)):
+            return super().forward(input)
+        if torch.is_autocast_enabled("cpu") or not by_hand():  # a gradient would miss its casts
+            return super().forward(input)
+        if dilation > 2 or (dilation == 2 and (input.shape[2] % 2 or input.shape[3] % 2)):
+            return super().forward(input)
+        out: Any = _Depthwise.apply(input, self.weight, stride, dilation)
+        return out
+
+
+class _Depthwise(torch.autograd.Function):
+    """`depthwise` and its gradients."""
+
+    @staticmethod
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, x: Tensor, weight: Tensor, stride: int, dilation: int
+    ) -> Tensor:
+        ctx.stride, ctx.dilation = stride, dilation
+        if dilation == 1:
+            ctx.save_for_backward(x, x, weight)
+            return depthwise(x, weight, stride, 1)
+        if stride == 2:  # only the pixels of one phase are ever read
+            phase = x[:, :, ::2, ::2].contiguous(memory_format=torch.channels_last)
+            ctx.save_for_backward(x, phase, weight)
+            return depthwise(phase, weight, 1, 1)
+        phases = split_phases(x, 2)
+        ctx.save_for_backward(x, phases, weight)
+        return merge_phases(depthwise(phases, weight, 1, 1), 2)
+
+    @staticmethod
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx: Any, grad: Tensor
+    ) -> tuple[Tensor | None, Tensor | None, None, None]:
+        whole, x, weight = ctx.saved_tensors
+        if torch.is_grad_enabled():  # somebody will differentiate this in turn
+            by_x, by_weight = differentiable(
+                lambda: depthwise(whole, weight, ctx.stride, ctx.dilation),
+                (whole, weight),
+                ctx.needs_input_grad[:2],
+                grad,
+            )
+            return by_x, by_weight, None, None
+        stride = ctx.stride if ctx.dilation == 1 else 1
+        phased = ctx.dilation == 2 and ctx.stride == 1
+        grad = grad.contiguous(memory_format=torch.channels_last)
+        grad = split_phases(grad, 2) if phased else grad
+        to_x, to_weight = ctx.needs_input_grad[:2]
+        weight_grad = weight_gradient(grad, x, weight, stride, 1, {}) if to_weight else None
+        x_grad = input_gradient(grad, x, weight, stride, 1) if to_x else None
+        if x_grad is not None and phased:
+            x_grad = merge_phases(x_grad, 2)
+        elif x_grad is not None and ctx.dilation == 2:
+            number, channels, height, width = x_grad.shape
+            spread = x_grad.new_zeros(number, 2 * height, 2 * width, channels)
+            spread[:, ::2, ::2] = x_grad.permute(0, 2, 3, 1)
+            x_grad = spread.permute(0, 3, 1, 2)
+        return x_grad, weight_grad, None, None

@@ -1,0 +1,1 @@
+"""Reports of runs: the page, figures, TensorBoard."""

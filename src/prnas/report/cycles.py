@@ -1,0 +1,165 @@
+"""The cycles of a search for the page: pools, architecture weights, who left and who came."""
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import Any
+
+from prnas.io.errors import FormatError
+from prnas.report.plain_data import rounded
+from prnas.runs.records import CycleRecord
+from prnas.space.analysis.statistics import (
+    kernel_shares,
+    op_type,
+    parent_probability,
+    pool_similarity,
+    type_shares,
+)
+from prnas.space.change import Change, EdgeChange
+from prnas.space.genotype import MAX_NODES, ROLES, Role
+from prnas.space.operations import Operation, from_label
+from prnas.space.pools import edge_positions
+
+Edges = list[list[Operation]]  # the candidates of every edge
+
+
+class Cycles:
+    """Operations and morphisms are numbered as they appear: each is named once in the page."""
+
+    def __init__(self, nodes: int | None, initial: Sequence[Any]) -> None:
+        self._ops: dict[Operation, int] = {}
+        self._morphisms: dict[str, int] = {}
+        self._steps: dict[Role, list[Any]] = {role: [] for role in ROLES}
+        self._pools: dict[Role, list[dict[str, Any]]] = {role: [] for role in ROLES}
+        self._parents: dict[Role, list[float | None]] = {role: [] for role in ROLES}
+        self._seen: dict[Role, set[Operation]] = {role: set() for role in ROLES}
+        self._now: dict[Role, Edges] = {}
+        self._discoverable: int | None = None
+        start = _initial(nodes, initial)
+        if start:
+            for role in ROLES:
+                self._set(role, start)
+
+    def add(self, record: CycleRecord) -> None:
+        change = Change.from_json(record.change)
+        found = record.statistics.get("discoverable")
+        self._discoverable = found if type(found) is int else self._discoverable
+        for role in ROLES:
+            edges = [[_operation(label) for label in pool] for pool in record.pools[role]]
+            changes = change.cell(role).edges
+            weights = record.architecture[role]
+            if not len(edges) == len(changes) == len(weights):
+                raise FormatError(
+                    [f"cycle {record.cycle}: the {role} cell's edges differ in number"]
+                )
+            if not self._pools[role]:
+                self._set(role, edges)
+            self._steps[role].append(
+                [
+                    self._edge(*one, record.cycle)
+                    for one in zip(edges, weights, changes, strict=True)
+                ]
+            )
+            self._parents[role].append(rounded(parent_probability(changes)))
+            self._set(role, [_after(*one) for one in zip(edges, changes, strict=True)])
+
+    def _edge(
+        self, ops: list[Operation], weights: Sequence[float], change: EdgeChange, cycle: int
+    ) -> list[Any]:
+        """[candidates, softmax, [pruned, score]…, [child, parent, morphism, …]…]."""
+        if len(ops) != len(weights):
+            raise FormatError([f"cycle {cycle}: an edge has not one weight for each candidate"])
+        return [
+            [self._number(op) for op in ops],
+            [rounded(value) for value in softmax(weights)],
+            [[self._number(one.op), rounded(one.probability)] for one in change.pruned],
+            [
+                [
+                    self._number(one.op),
+                    self._number(one.parent),
+                    self._morphisms.setdefault(one.morphism, len(self._morphisms)),
+                    rounded(one.parent_probability),
+                    int(one.returned),
+                ]
+                for one in change.added
+            ],
+        ]
+
+    def _set(self, role: Role, edges: Edges) -> None:
+        """The pools that the next cycle trains, and what they are like."""
+        everyone = [op for pool in edges for op in pool]
+        self._now[role] = edges
+        self._seen[role].update(everyone)
+        similarities = [value for pool in edges if (value := pool_similarity(pool)) is not None]
+        self._pools[role].append(
+            {
+                "types": {name: rounded(share) for name, share in _types(everyone).items()},
+                "kernels": {
+                    str(size): rounded(share) for size, share in kernel_shares(everyone).items()
+                },
+                "similarity": rounded(fmean(similarities)) if similarities else None,
+                "discovered": len(self._seen[role]),
+            }
+        )
+
+    def _number(self, op: Operation) -> int:
+        return self._ops.setdefault(op, len(self._ops))
+
+    def data(self) -> dict[str, Any]:
+        now = {
+            role: [[self._number(op) for op in pool] for pool in edges]
+            for role, edges in self._now.items()
+        }
+        return {
+            "steps": self._steps,
+            "pools": self._pools,
+            "parents": self._parents,
+            "now": now,
+            "discoverable": self._discoverable,
+            "positions": _positions(max(map(len, now.values()), default=0)),
+            "operations": [op.label for op in self._ops],
+            "types": [op_type(op) for op in self._ops],
+            "morphisms": list(self._morphisms),
+        }
+
+
+def softmax(weights: Sequence[float]) -> list[float]:
+    top = max(weights, default=0.0)
+    powers = [math.exp(weight - top) for weight in weights]
+    return [power / sum(powers) for power in powers]
+
+
+def _types(ops: Sequence[Operation]) -> dict[str, float]:
+    return type_shares(ops) if ops else {}
+
+
+def _operation(label: str) -> Operation:
+    try:
+        return from_label(label)
+    except ValueError as error:
+        raise FormatError([str(error)]) from None
+
+
+def _after(ops: Iterable[Operation], change: EdgeChange) -> list[Operation]:
+    pruned = {one.op for one in change.pruned}
+    return [op for op in ops if op not in pruned] + [one.op for one in change.added]
+
+
+def _initial(nodes: int | None, labels: Sequence[Any]) -> Edges:
+    """What the first cycle trains, if the config says it; the first record says it anyway."""
+    if nodes is None or not 1 <= nodes <= MAX_NODES:
+        return []
+    try:
+        ops = [from_label(label) for label in labels if isinstance(label, str)]
+    except ValueError:
+        return []
+    return [list(ops) for _ in edge_positions(nodes)] if ops else []
+
+
+def _positions(edges: int) -> list[tuple[int, int]]:
+    """(node's state, input) of every edge; none for a number that no cell has."""
+    for nodes in range(1, MAX_NODES + 1):
+        positions = edge_positions(nodes)
+        if len(positions) >= edges:
+            return positions if len(positions) == edges else []
+    return []

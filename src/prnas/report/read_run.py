@@ -1,0 +1,133 @@
+"""A run's folder as the report reads it: config, environment, records."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from prnas.config import recipes
+from prnas.io.errors import FormatError, UserError
+from prnas.io.reading import parse_json
+from prnas.io.text import read_text
+from prnas.io.yaml_files import parse_yaml
+from prnas.report.group import SEED, GroupInfo
+from prnas.report.page import view_of
+from prnas.report.plain_data import list_at
+from prnas.report.view import RunInfo, View, sessions_of
+from prnas.runs.integrity import check_records, check_run_config, newest_state
+from prnas.runs.named import GENOTYPE, genotype
+from prnas.runs.record_reader import RecordReader
+
+CONFIG, RECORDS, ENVIRONMENT = "config.yaml", "records.jsonl", "environment.json"
+GROUP = "group.json"
+
+
+def is_run(folder: Path) -> bool:
+    return (folder / CONFIG).is_file() and (folder / RECORDS).is_file()
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The folder itself, or the runs of a group: its sub-folders `seed-0`, `seed-1`, …"""
+    try:
+        if is_run(folder):
+            return [folder]
+        if not folder.is_dir():
+            raise UserError(f"there is no run's folder {folder}")
+        seeds = [
+            (int(match[1]), path)
+            for path in folder.iterdir()
+            if (match := SEED.fullmatch(path.name)) and is_run(path)
+        ]
+    except (OSError, ValueError) as error:  # not allowed, or a name that no folder can have
+        raise UserError(f"cannot read the folder {folder}: {error}") from None
+    if not seeds:
+        missing = RECORDS if (folder / CONFIG).is_file() else CONFIG
+        raise UserError(
+            f"{folder} is not a run's folder: it has no {missing}, and no sub-folders seed-0, "
+            f"seed-1, … of runs"
+        )
+    return [path for _, path in sorted(seeds)]
+
+
+def read_group(folder: Path) -> GroupInfo | None:
+    """What a folder of seeds says of itself; none for the folder of a run."""
+    if is_run(folder):
+        return None
+    try:
+        path = folder / GROUP
+        seeds = list_at(parse_json(read_text(path)), "seeds") if path.is_file() else []
+    except (UserError, FormatError):
+        seeds = []  # the runs in it can be shown all the same
+    known = tuple(seed for seed in seeds if type(seed) is int)
+    return GroupInfo(folder.resolve().name, str(folder), known)
+
+
+def read_info(folder: Path, name: str | None = None) -> RunInfo:
+    """What is known of a run beside its records; a `UserError` says what is wrong with it.
+
+    `name`: what it is called, if not like its folder.
+    """
+    path = folder / CONFIG
+    try:
+        config = parse_yaml(read_text(path))
+    except FormatError as error:
+        raise UserError(f"{path}: {error}") from None
+    if not isinstance(config, dict):
+        raise UserError(f"{path}: a config is a mapping of names to values")
+    known = cast(dict[str, Any], config)
+    sessions = _sessions(folder / ENVIRONMENT)
+    return RunInfo(name or folder.resolve().name, str(folder), known, sessions)
+
+
+def _sessions(path: Path) -> Sequence[Any]:
+    try:
+        return sessions_of(read_text(path)) if path.is_file() else ()  # a pipe might never end
+    except UserError:
+        return ()  # a missing one stops nobody
+
+
+def _check_whole(folder: Path, config: Mapping[str, Any]) -> None:
+    """A `UserError` if a run's config or genotype is not what its checkpoint says."""
+    if not newest_state(folder):
+        return
+    try:
+        known = recipes.config_from_data(dict(config))
+    except FormatError as error:
+        raise UserError(f"{folder / CONFIG}: {error}") from None
+    check_run_config(folder, folder / CONFIG, known)
+    if (folder / GENOTYPE).is_file():
+        genotype(str(folder / GENOTYPE))
+
+
+class RunFollower:
+    """A run's view, and the records that it has not seen yet."""
+
+    def __init__(self, folder: Path, name: str | None = None) -> None:
+        self.folder, self._name = folder, name
+        check_records(folder, folder / RECORDS)
+        self._reader = RecordReader(folder / RECORDS)
+        info = read_info(folder, name)
+        _check_whole(folder, info.config)
+        self.view = view_of(info)
+
+    def update(self) -> bool:
+        """Read what is new; whether there was anything."""
+        try:
+            void, records = self._reader.news()
+            if void:
+                self.view = view_of(read_info(self.folder, self._name))
+            for record in records:
+                self.view.add(record)
+        except OSError as error:
+            raise UserError(f"cannot read {self.folder / RECORDS}: {error.strerror}") from None
+        except FormatError as error:
+            self._reader = RecordReader(self.folder / RECORDS)
+            self.view = view_of(self.view.info)
+            raise UserError(str(error)) from None
+        return void or bool(records)
+
+
+def read_view(folder: Path, name: str | None = None) -> View:
+    """A run with all its records."""
+    follower = RunFollower(folder, name)
+    follower.update()
+    return follower.view

@@ -1,0 +1,181 @@
+"""A search for the page: its epochs as columns, its cycles, its genotype, its head."""
+
+from typing import Any
+
+from prnas.report.cycles import Cycles
+from prnas.report.picture_data import cell_picture
+from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
+from prnas.report.view import Facts, RunInfo, View, seed_facts
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, GenotypeRecord, Record, Score
+from prnas.space.genotype import ROLES, Genotype
+from prnas.space.network_size import network_size
+
+CHANNELS, CELLS = 36, 20  # of the final network whose size is told, as in the paper
+IMAGE = 32  # pixels, of the image that the MACs are for
+# Of the sets that are known by name. A search's records do not say how many its images have.
+CLASSES = {"digits": 10, "cifar10": 10, "cifar100": 100, "fashion-mnist": 10}
+ASSUMED_CLASSES = 10
+COLUMNS = (
+    *("cycle", "grace", "lr", "batch", "seconds", "speed", "memory"),
+    *("weights_accuracy", "weights_loss", "architecture_accuracy", "architecture_loss"),
+    *("validation_accuracy", "validation_loss"),
+)
+
+
+class SearchView(View):
+    def __init__(self, info: RunInfo) -> None:
+        super().__init__(info, COLUMNS)
+        self._batches: list[tuple[float, int]] = []
+        self._pending: list[BatchRecord] = []
+        self._validation: float | None = None
+        self._images = 0
+        self._cycles = Cycles(
+            whole_at(info.config, "network.nodes"), list_at(info.config, "space.initial_pool")
+        )
+
+    @property
+    def ended(self) -> bool:
+        return self.genotype is not None
+
+    def add(self, record: Record) -> None:
+        match record:
+            case EpochRecord():
+                self._add_epoch(record)
+            case BatchRecord():
+                self._pending.append(record)
+            case CycleRecord():
+                self._cycles.add(record)
+            case GenotypeRecord():
+                self.genotype = Genotype.from_json(record.genotype)
+            case _:
+                pass
+
+    def _add_epoch(self, record: EpochRecord) -> None:
+        scores: dict[str, Score | None] = {
+            "weights": record.weights,
+            "architecture": record.architecture,
+            "validation": record.validation,
+        }
+        row: dict[str, float | None] = {
+            "cycle": record.cycle,
+            "grace": int(record.grace),
+        }
+        for name, score in scores.items():
+            row[f"{name}_accuracy"] = score.accuracy if score else None
+            row[f"{name}_loss"] = score.loss if score else None
+        # A change of the batch size stands where its step was within the epoch.
+        for one in self._pending:
+            place = self._epochs.length + min(one.step / max(record.steps, 1), 1.0)
+            self._batches.append((round(place, 3), one.batch))
+        self._pending.clear()
+        self._add_row(record, row)
+        self._images = record.weights.images
+        if record.validation is not None:
+            self._validation = record.validation.accuracy
+
+    def data(self) -> dict[str, Any]:
+        config, info = self.info.config, self.info
+        commands = self._commands(
+            ("Repeat the search", f"prnas search {info.file('config.yaml')}"),
+            "prnas search",
+            [
+                ("Train the network it found", f"prnas retrain {info.quoted}"),
+                ("Draw the cells", f"prnas draw {info.file('genotype.json')}"),
+            ],
+        )
+        return {
+            **self.common("search", self._facts(), commands),
+            "schedule": self._schedule(),
+            "seconds": rounded(self._seconds),
+            "memory": rounded(self._memory),
+            "validation": rounded(self._validation),
+            "network": self._network(),
+            "setting": text_at(config, "space.name"),
+            "epochs": self._epochs.data(),
+            "batches": self._batches,
+            "cycles": self._cycles.data(),
+            "genotype": self._genotype(),
+        }
+
+    def _schedule(self) -> list[list[int]]:
+        """Epochs, grace epochs, morphisms, candidates of each cycle; none if it cannot be read."""
+        keys = ("epochs", "grace_epochs", "morphisms", "candidates")
+        rows = [
+            [whole_at(cycle, key) for key in keys]
+            for cycle in list_at(self.info.config, "schedule.cycles")
+        ]
+        return [[value or 0 for value in row] for row in rows if row[0]]
+
+    def _network(self) -> dict[str, Any] | None:
+        """The size of the final network."""
+        if self.genotype is None:
+            return None
+        known = CLASSES.get(text_at(self.info.config, "data.name") or "")
+        classes = known or ASSUMED_CLASSES
+        output = "mean" if pick(self.info.config, "network.output") == "mean" else "concat"
+        size = network_size(
+            self.genotype, CHANNELS, CELLS, classes, output=output, image_size=IMAGE
+        )
+        return {
+            "parameters": size.parameters,
+            "macs": size.macs,
+            "channels": CHANNELS,
+            "cells": CELLS,
+            "classes": classes,
+            "assumed": known is None,
+            "image": IMAGE,
+        }
+
+    def _genotype(self) -> dict[str, Any] | None:
+        if self.genotype is None:
+            return None
+        cells = {role: self.genotype.cell(role) for role in ROLES}
+        return {
+            "pictures": {role: cell_picture(cell) for role, cell in cells.items()},
+            "edges": {
+                role: [[state, edge.input, edge.op.label] for state, edge in cell.edges]
+                for role, cell in cells.items()
+            },
+        }
+
+    def _facts(self) -> Facts:
+        config = self.info.config
+        facts: Facts = []
+        name = text_at(config, "data.name")
+        if name:
+            size = whole_at(config, "data.image_size")
+            parts = [name]
+            if size:
+                parts.append(f"{size} × {size} pixels")
+            if self._images:
+                parts.append(f"about {self._images:,} images train the weights")
+            facts.append(("Data", ", ".join(parts)))
+        facts.append(("Setting", text_at(config, "space.name") or "?"))
+        limits = _limits(config)
+        if limits:
+            facts.append(("Limits", limits))
+        cells, channels = whole_at(config, "network.cells"), whole_at(config, "network.channels")
+        nodes = whole_at(config, "network.nodes")
+        if cells and channels and nodes:
+            facts.append(
+                ("Supernet", f"{cells} cells of {nodes} nodes, {channels} channels at first")
+            )
+        rate, least = text_at(config, "weights.lr"), text_at(config, "weights.lr_min")
+        alpha = text_at(config, "architecture.lr")
+        if rate and least and alpha:
+            facts.append(("Learning rates", f"weights {rate} to {least}, architecture {alpha}"))
+        return facts + seed_facts(self.info)
+
+
+def _limits(config: Any) -> str:
+    """'kernels 3 to 7, dilation to 2, depth to 1, width to 1'."""
+    low, high = (
+        whole_at(config, "space.limits.kernel_min"),
+        whole_at(config, "space.limits.kernel_max"),
+    )
+    parts = [f"kernels {low} to {high}"] if low and high else []
+    for name in ("dilation", "depth", "width"):
+        most = whole_at(config, f"space.limits.{name}_max")
+        if most is not None:
+            parts.append(f"{name} to {most}")
+    return ", ".join(parts)

@@ -1,0 +1,220 @@
+"""A small server for one live report. It knows two addresses and trusts no request."""
+
+import hashlib
+import ipaddress
+import re
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from prnas.io.errors import UserError
+from prnas.report.html import escaped_json, policy, render
+from prnas.report.page import page_data
+from prnas.report.read_run import RunFollower, read_group, runs_in
+
+MOST_CONNECTIONS = 32
+SECONDS = 15.0  # for a whole request and its answer
+PAGE, DATA = "/", "/data.json"
+HEADERS = {
+    "Content-Security-Policy": f"{policy(live=True)}; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class LiveReport:
+    """The runs as they are now: read when asked, rendered when something came. Thread-safe."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._say = say
+        self._problem = ""
+        self._followers: dict[Path, RunFollower] = {}
+        self._update()
+
+    @property
+    def ended(self) -> bool:
+        """Nothing more will come, not even another seed."""
+        return self._data["ended"]
+
+    def data(self) -> tuple[bytes, str]:
+        """JSON, and a tag that changes with it."""
+        with self._lock:
+            self._read()
+            return self._json, self._tag
+
+    def page(self) -> bytes:
+        with self._lock:
+            self._read()
+            return render(self._data, live=True).encode()
+
+    def _read(self) -> None:
+        try:
+            self._update()
+            self._problem = ""
+        except UserError as error:
+            # What was read before is still true; the file may be whole again the next time.
+            if str(error) != self._problem:
+                self._problem = str(error)
+                self._say(f"note: {error}")
+
+    def _update(self) -> None:
+        """Look for new records, and in a group for new runs: its seeds are trained in turn."""
+        problems: list[UserError] = []
+        before, self._followers = self._followers, {}
+        try:
+            for path in runs_in(self._folder):
+                self._followers[path] = before.get(path) or RunFollower(path)
+        except UserError as error:
+            self._followers = {**before, **self._followers}
+            problems.append(error)
+        news = before.keys() != self._followers.keys()
+        for follower in self._followers.values():
+            try:
+                news = follower.update() or news
+            except UserError as error:
+                problems.append(error)
+        if problems and not before:
+            raise problems[0]  # what is wrong from the start is not served
+        if news:
+            self._make()
+        if problems:
+            raise problems[0]
+
+    def _make(self) -> None:
+        views = [one.view for one in self._followers.values()]
+        self._data: dict[str, Any] = page_data(views, group=read_group(self._folder))
+        self._json = escaped_json(self._data).encode()
+        self._tag = f'"{hashlib.sha256(self._json).hexdigest()[:32]}"'
+
+
+class WatchServer(ThreadingHTTPServer):
+    """Serves a `LiveReport`; `tick` is called every half second or so."""
+
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, report: LiveReport, tick: Callable[[], None]) -> None:
+        self.report, self._tick = report, tick
+        self.told_host = host.lower()
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        if ":" in host:
+            self.address_family = socket.AF_INET6
+        super().__init__((host, port), _Handler)
+
+    def service_actions(self) -> None:
+        self._tick()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:  # no thread can be had: the place is free again
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        # However slowly a client reads or writes, it is cut off in the end.
+        timer = threading.Timer(SECONDS, _cut, (request,))
+        timer.daemon = True
+        try:
+            timer.start()
+            super().process_request_thread(request, client_address)
+        finally:
+            timer.cancel()
+            self.shutdown_request(request)  # also if the timer could not be started
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that left in the middle is no news."""
+
+
+def _cut(request: socket.socket) -> None:
+    with suppress(OSError):  # it may be gone already
+        request.shutdown(socket.SHUT_RDWR)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: WatchServer  # pyright: ignore[reportIncompatibleVariableOverride]
+    server_version, sys_version = "prnas", ""
+    timeout = SECONDS
+
+    def parse_request(self) -> bool:
+        if not super().parse_request():
+            return False
+        if self.command not in ("GET", "HEAD"):
+            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED)
+        elif not trusted_host(self.headers.get_all("Host") or [], self.server.told_host):
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
+        elif self.path not in (PAGE, DATA):
+            self._refuse(HTTPStatus.NOT_FOUND)
+        else:
+            return True
+        return False
+
+    def do_GET(self) -> None:
+        if self.path == PAGE:
+            self._answer(HTTPStatus.OK, self.server.report.page(), "text/html; charset=utf-8")
+            return
+        body, tag = self.server.report.data()
+        if self.headers.get("If-None-Match") == tag:
+            self._answer(HTTPStatus.NOT_MODIFIED, b"", None, {"ETag": tag})
+            return
+        self._answer(HTTPStatus.OK, body, "application/json", {"ETag": tag})
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        more = {"Allow": "GET, HEAD"} if status == HTTPStatus.METHOD_NOT_ALLOWED else {}
+        self._answer(status, f"{status.phrase}\n".encode(), "text/plain; charset=utf-8", more)
+
+    def _answer(
+        self, status: HTTPStatus, body: bytes, kind: str | None, more: dict[str, str] | None = None
+    ) -> None:
+        self.send_response(status)
+        for name, value in {**HEADERS, **(more or {})}.items():
+            self.send_header(name, value)
+        if kind is not None:
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
+        """Requests are not worth a line, and could write anything into the terminal."""
+
+
+_HOST = re.compile(r"(\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^\[\]:@/\s]+))(:[0-9]{1,5})?", re.ASCII)
+
+
+def trusted_host(values: Sequence[str], told: str) -> bool:
+    """Whether a request names this machine: as it was told to, or by a loopback address.
+
+    Told to listen on all addresses, it does not know by which it is reached: then any will do, but
+    no other name. A web site that lets its own name point here (DNS rebinding) would come with
+    that name.
+    """
+    if len(values) != 1:
+        return False
+    parts = _HOST.fullmatch(values[0].strip().lower())
+    if parts is None:
+        return False
+    host = parts["six"] or parts["name"]
+    if host in ("localhost", told):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+        return address.is_loopback or ipaddress.ip_address(told).is_unspecified
+    except ValueError:
+        return False

@@ -1,0 +1,147 @@
+"""A run's records as TensorBoard curves: every number in them, against the epochs done."""
+
+import importlib
+import importlib.util
+import os
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Score, TrainingRecord
+from prnas.space.genotype import ROLES
+
+FOLDER = "tensorboard"  # in the run's
+MISSING = "TensorBoard files need tensorboardX: pip install 'prnas[tensorboard]'"
+Scalar = tuple[str, float]
+
+
+def available() -> bool:
+    return importlib.util.find_spec("tensorboardX") is not None
+
+
+class TensorboardWriter:
+    """Writes event files into `folder`; an `ImportError` says what to install.
+
+    The step of every point is the number of epochs done; a point during an epoch counts for its
+    end. TensorBoard forgets what earlier files in the folder say: a run that goes on feeds its
+    records anew, so that no point is there twice. What was given is on disk after `flush`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if not available():
+            raise ImportError(MISSING)
+        # Imported only here: an extra, and slow. Its writer for people queues what it is given in
+        # a thread; the plain writer of records does as it is told.
+        self._events: Any = importlib.import_module("tensorboardX.proto.event_pb2")
+        writer: Any = importlib.import_module("tensorboardX.record_writer").RecordWriter
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file: Any = writer(str(_new_file(folder).resolve()))
+        self._add(self._event(0, file_version="brain.Event:2"))
+        # A session that starts at a step makes TensorBoard drop all earlier points from it on.
+        start = self._events.SessionLog(status=self._events.SessionLog.START)
+        self._add(self._event(0, session_log=start))
+        self.flush()
+
+    def epoch(self, record: EpochRecord) -> None:
+        self._write(epoch_scalars(record), record.total_epoch + 1)
+
+    def training(self, record: TrainingRecord) -> None:
+        self._write(training_scalars(record), record.epoch + 1)
+
+    def batch(self, record: BatchRecord, epochs_done: int) -> None:
+        """`epochs_done` is their number when the batch size changed."""
+        self._write([("batch/changed", record.batch)], epochs_done + 1)
+
+    def cycle(self, record: CycleRecord, epochs_done: int) -> None:
+        """`epochs_done` includes those of the cycle."""
+        self._write(cycle_scalars(record), epochs_done)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _write(self, scalars: Iterable[Scalar], step: int) -> None:
+        event = self._event(step)
+        for name, value in scalars:
+            event.summary.value.add(tag=name, simple_value=value)
+        self._add(event)
+
+    def _event(self, step: int, **content: Any) -> Any:
+        return self._events.Event(wall_time=time.time(), step=step, **content)
+
+    def _add(self, event: Any) -> None:
+        self._file.write(event.SerializeToString())
+
+
+def _new_file(folder: Path) -> Path:
+    """A name that is still free, and that sorts after those before it: TensorBoard reads so."""
+    number = sum(1 for _ in folder.glob("events.out.tfevents.*"))
+    name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{number:04d}"
+    return folder / f"{name}.{os.getpid()}"
+
+
+def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
+    scores: list[tuple[str, Score | None]] = [
+        ("weights", record.weights),
+        ("architecture", record.architecture),
+        ("validation", record.validation),
+    ]
+    yield from _scores(scores)
+    yield "schedule/cycle", record.cycle
+    yield "schedule/epoch", record.epoch
+    yield "schedule/grace", float(record.grace)
+    yield "schedule/steps", record.steps
+    yield from _of_any_epoch(record)
+
+
+def training_scalars(record: TrainingRecord) -> Iterator[Scalar]:
+    yield from _scores([("training", record.training), ("test", record.test)])
+    yield "schedule/steps", record.steps
+    yield "schedule/drop_path", record.drop_path
+    yield from _of_any_epoch(record)
+
+
+def _scores(scores: Iterable[tuple[str, Score | None]]) -> Iterator[Scalar]:
+    for name, score in scores:
+        if score is not None:
+            yield f"loss/{name}", score.loss
+            yield f"accuracy/{name}", score.accuracy
+            yield f"images/{name}", score.images
+
+
+def _of_any_epoch(record: EpochRecord | TrainingRecord) -> Iterator[Scalar]:
+    yield "schedule/lr", record.lr
+    yield "batch/size", record.batch
+    yield "speed/seconds", record.seconds
+    yield "speed/images_per_second", record.images_per_second
+    yield "speed/memory", record.memory
+    for name, seconds in record.parts.model_dump().items():
+        yield f"seconds/{name}", seconds
+
+
+def cycle_scalars(record: CycleRecord) -> Iterator[Scalar]:
+    """The statistics of a cycle's end: both cells' mean, each cell, each edge."""
+    statistics = record.statistics
+    yield from _numbers("average", statistics.get("average"))
+    yield from _numbers("average/discoverable", statistics.get("discoverable"))
+    for role in ROLES:
+        cell: dict[str, Any] = statistics.get(role, {})
+        edges: list[Any] = cell.get("edges", [])
+        yield from _numbers(role, cell.get("cell"))
+        for number, edge in enumerate(edges):
+            yield from _numbers(f"{role}_edges/{number:02d}", edge)
+
+
+def _numbers(place: str, value: Any) -> Iterator[Scalar]:
+    """Every number in nested objects, by its path; what a pool lacks is `None`."""
+    if isinstance(value, dict):
+        for name, inner in cast(dict[str, Any], value).items():
+            yield from _numbers(f"{place}/{name}", inner)
+    elif isinstance(value, int | float):
+        yield place, value

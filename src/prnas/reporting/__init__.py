@@ -1,1 +1,0 @@
-"""What a run and its result look like to people: drawings and reports."""

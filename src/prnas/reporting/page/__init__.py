@@ -1,1 +1,0 @@
-"""The report: one HTML page for one run or several, that needs nothing but itself."""

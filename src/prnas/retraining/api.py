@@ -1,0 +1,147 @@
+"""From a genotype to a trained model, once or with several seeds, and on from where it stopped."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from prnas.config import recipes
+from prnas.config.retrain import RetrainConfig
+from prnas.io.errors import FormatError, UserError
+from prnas.report.default_callbacks import for_training
+from prnas.retraining.loop import Retraining
+from prnas.runs.batch_size import MemoryProbe
+from prnas.runs.callbacks import RetrainResult, TrainingCallback, TrainingStart
+from prnas.runs.folder import GENOTYPE, RECORDS, RunFolder
+from prnas.runs.integrity import check_genotype
+from prnas.runs.processes import Processes
+from prnas.runs.records import TrainingRecord, read_records
+from prnas.runs.session import Kind, NewFolder, Stopped, resume_run, start_run
+from prnas.space import zoo
+from prnas.space.genotype import Genotype
+
+__all__ = ["Stopped", "resume", "retrain", "start"]
+
+
+def retrain(
+    genotype: Genotype | str | Path,
+    config: RetrainConfig | str = "retrain-quick",
+    *,
+    runs: Path | str | None = None,
+    name: str | None = None,
+    callbacks: Sequence[TrainingCallback] = (),
+) -> RetrainResult:
+    """Train the network of a genotype by a config or a recipe's name.
+
+    The genotype may also be a published cell's name, a file, or the folder of a search. Without
+    `runs`, nothing is written; with it, the run gets a folder of its own in there. Nothing is
+    printed: `callbacks` see what goes on.
+    """
+    recipe = config if isinstance(config, str) else "retrain"
+    found = recipes.get_retrain(config) if isinstance(config, str) else config
+    cells = genotype if isinstance(genotype, Genotype) else _genotype_of(genotype)
+    return start(
+        found.model_copy(update={"genotype": cells}),
+        runs=None if runs is None else Path(runs),
+        name=name,
+        recipe=recipe,
+        callbacks=callbacks if runs is None else for_training(callbacks),
+    )
+
+
+def _genotype_of(given: str | Path) -> Genotype:
+    if isinstance(given, str) and (given in zoo.names() or not Path(given).exists()):
+        return zoo.get(given)  # which says what there is, if it is none of them
+    path = Path(given)
+    file = path / GENOTYPE if path.is_dir() else path
+    try:
+        found = Genotype.loads(file.read_text(encoding="utf-8"))
+    except (FormatError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: {error}") from None
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    if path.is_dir():
+        check_genotype(path, file, found.to_json())
+    return found
+
+
+def start(
+    config: RetrainConfig,
+    *,
+    runs: Path | None = Path("runs"),
+    name: str | None = None,
+    recipe: str = "retrain",
+    callbacks: Sequence[TrainingCallback] = (),
+    command: Sequence[str] | None = None,
+    probe: MemoryProbe | None = None,
+    processes: Processes | None = None,
+) -> RetrainResult:
+    """A new training. What cannot work is found before anything is written.
+
+    `processes`: those of an earlier run in the same program, which cannot be launched twice.
+    """
+    new = NewFolder(runs, name, recipe, command)
+    return start_run(TRAINING, config, new, callbacks, probe, processes)
+
+
+def resume(
+    folder: Path,
+    *,
+    overrides: Sequence[str] = (),
+    callbacks: Sequence[TrainingCallback] = (),
+    command: Sequence[str] | None = None,
+    probe: MemoryProbe | None = None,
+    processes: Processes | None = None,
+) -> RetrainResult:
+    """Go on with a training in its own folder, bit for bit as if it had never stopped.
+
+    `overrides` may change how it is computed (`compute`, `checkpoints`), not what is trained.
+    """
+    return resume_run(TRAINING, folder, overrides, callbacks, command, probe, processes)
+
+
+def _start_of(loop: Retraining, folder: Path | None, resumed: bool) -> TrainingStart:
+    return TrainingStart(
+        config=loop.config,
+        folder=folder,
+        device=str(loop.processes.device),
+        world_size=loop.processes.size,
+        num_parameters=loop.size.parameters,
+        macs=loop.size.macs,
+        train_images=loop.epoch_images,
+        test_images=len(loop.data.test),
+        resumed=resumed,
+        epoch=loop.state.position.epoch,
+    )
+
+
+class _Kept(TrainingCallback):
+    """Keeps the records of a training that writes none."""
+
+    def __init__(self) -> None:
+        self.epochs: list[TrainingRecord] = []
+
+    def on_epoch(self, record: TrainingRecord) -> None:
+        self.epochs.append(record)
+
+
+def _records_of(folder: RunFolder) -> tuple[TrainingRecord, ...]:
+    """Of the whole run, not only since it was resumed."""
+    records = read_records(folder.path / RECORDS)
+    return tuple(one for one in records if isinstance(one, TrainingRecord))
+
+
+def _result_of(loop: Retraining, folder: RunFolder | None, kept: _Kept) -> RetrainResult:
+    assert loop.trained is not None
+    return RetrainResult(
+        model=loop.model(),
+        folder=folder.path if folder else None,
+        seed=loop.config.seed,
+        test_error=loop.trained.test_error,
+        averaged_epochs=loop.trained.averaged_epochs,
+        epochs=_records_of(folder) if folder else tuple(kept.epochs),
+        parameters=loop.trained.parameters,
+        macs=loop.trained.macs,
+        seconds=loop.state.elapsed,
+    )
+
+
+TRAINING = Kind(RetrainConfig, Retraining, _start_of, _Kept, _result_of)

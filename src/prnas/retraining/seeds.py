@@ -1,0 +1,209 @@
+"""The same training with several seeds: independent runs in one folder, and their summary."""
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from prnas.config.retrain import RetrainConfig
+from prnas.io.atomic import write_atomically
+from prnas.io.checked_files import read_file
+from prnas.io.errors import FormatError, UserError
+from prnas.io.reading import check_header, parse_json
+from prnas.io.yaml_files import dump_yaml
+from prnas.retraining import api as retrain
+from prnas.runs.callbacks import RetrainResult, TrainingCallback
+from prnas.runs.folder import CONFIG, RECORDS, new_folder, parse_config
+from prnas.runs.integrity import config_digest
+from prnas.runs.processes import Processes
+from prnas.runs.session import Stopped, check_overrides
+
+GROUP, RESULTS = "group.json", "results.json"
+FORMAT, VERSION = "prnas-retrain-group", 1
+MOST_SEEDS = 1_000
+_MOST_BYTES = 1_000_000  # of a group's file
+Watchers = Callable[[int, int], Sequence[TrainingCallback]]  # of run i of n
+
+
+@dataclass(frozen=True, slots=True)
+class SeedsResult:
+    """What several seeds ended with."""
+
+    folder: Path | None
+    results: tuple[RetrainResult, ...]
+
+    @property
+    def test_errors(self) -> list[float]:
+        return [one.test_error for one in self.results]
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.test_errors)
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation over seeds (of a sample); one seed has none."""
+        return stdev(self.test_errors) if len(self.results) > 1 else None
+
+    def to_json(self) -> dict[str, Any]:
+        first = self.results[0]
+        return {
+            "test_error": {
+                "mean": self.mean,
+                "standard_deviation": self.deviation,
+                "seeds": len(self.results),
+            },
+            "parameters": first.parameters,
+            "macs": first.macs,
+            "runs": [
+                {
+                    "seed": one.seed,
+                    "test_error": one.test_error,
+                    "averaged_epochs": one.averaged_epochs,
+                    "seconds": one.seconds,
+                    "folder": None if one.folder is None else one.folder.name,
+                }
+                for one in self.results
+            ],
+        }
+
+
+def is_group(folder: Path) -> bool:
+    return (folder / GROUP).is_file()
+
+
+def start_seeds(
+    config: RetrainConfig,
+    number: int,
+    *,
+    runs: Path,
+    name: str | None = None,
+    recipe: str = "retrain",
+    watchers: Watchers,
+    command: Sequence[str] | None = None,
+) -> SeedsResult:
+    """Train with `number` seeds from the config's on, one after the other."""
+    if not 1 <= number <= MOST_SEEDS:
+        raise UserError(f"seeds must be 1 to {MOST_SEEDS}, got {number}")
+    processes = Processes(config.compute)
+    seeds = [config.seed + one for one in range(number)]
+    folder, failure = "", None
+    if processes.rank == 0:
+        try:
+            folder = str(_created(config, seeds, runs, name, recipe))
+        except UserError as error:
+            failure = str(error)
+    folder, failure = processes.broadcast((folder, failure))
+    if failure is not None:
+        raise UserError(failure)
+    return _run(Path(folder), config, seeds, (), watchers, command, processes)
+
+
+def _created(
+    config: RetrainConfig, seeds: Sequence[int], runs: Path, name: str | None, recipe: str
+) -> Path:
+    try:
+        folder = new_folder(runs, name, f"{recipe}-{len(seeds)}-seeds", config.seed)
+        write_atomically(folder / CONFIG, dump_yaml(config.to_data()).encode())
+        group = {"format": FORMAT, "version": VERSION, "seeds": list(seeds)}
+        group["checksum"] = _checksum(config, seeds)
+        write_atomically(folder / GROUP, json.dumps(group).encode())
+    except OSError as error:
+        raise UserError(f"cannot make a run folder in {runs}: {error.strerror}") from None
+    return folder
+
+
+def resume_seeds(
+    folder: Path,
+    *,
+    overrides: Sequence[str] = (),
+    watchers: Watchers,
+    command: Sequence[str] | None = None,
+) -> SeedsResult:
+    """Go on with what is not done yet; trainings that are done are only read."""
+    check_overrides(overrides)
+    config = parse_config(folder / CONFIG, RetrainConfig, overrides)
+    try:
+        group = check_header(
+            parse_json(read_file(folder / GROUP, _MOST_BYTES).decode()), FORMAT, VERSION
+        )
+        seeds = group["seeds"]
+        if not isinstance(seeds, list) or not all(type(one) is int for one in seeds) or not seeds:
+            raise FormatError(["seeds: must be a list of whole numbers"])
+        if group.get("checksum") not in (None, _checksum(config, seeds)):
+            raise UserError(
+                f"{folder / CONFIG} or {GROUP} was changed or damaged: these were started "
+                "with others; put the old ones back"
+            )
+    except (FormatError, KeyError, UnicodeDecodeError) as error:
+        raise UserError(f"{folder / GROUP}: {error}") from None
+    except OSError as error:
+        raise UserError(f"cannot read {folder / GROUP}: {error.strerror}") from None
+    return _run(folder, config, seeds, overrides, watchers, command, Processes(config.compute))
+
+
+def _run(
+    folder: Path,
+    config: RetrainConfig,
+    seeds: Sequence[int],
+    overrides: Sequence[str],
+    watchers: Watchers,
+    command: Sequence[str] | None,
+    processes: Processes,
+) -> SeedsResult:
+    results: list[RetrainResult] = []
+    for number, seed in enumerate(seeds):
+        path = folder / f"seed-{seed}"
+        begun = processes.broadcast(_begun(path) if processes.rank == 0 else False)
+        callbacks = watchers(number, len(seeds))
+        try:
+            if begun:
+                result = retrain.resume(
+                    path,
+                    overrides=overrides,
+                    callbacks=callbacks,
+                    command=command,
+                    processes=processes,
+                )
+            else:
+                result = retrain.start(
+                    config.model_copy(update={"seed": seed}),
+                    runs=folder,
+                    name=path.name,
+                    callbacks=callbacks,
+                    command=command,
+                    processes=processes,
+                )
+        except Stopped as stopped:
+            raise Stopped(folder, stopped.number) from None
+        results.append(result)
+    found = SeedsResult(folder, tuple(results))
+    if processes.rank == 0:
+        text = json.dumps(found.to_json(), indent=1) + "\n"
+        try:
+            write_atomically(folder / RESULTS, text.encode())
+        except OSError as error:
+            raise UserError(f"cannot write {folder / RESULTS}: {error.strerror}") from None
+    return found
+
+
+def _checksum(config: RetrainConfig, seeds: Sequence[int]) -> str:
+    """Of all that the trainings have in common, and which they are."""
+    return hashlib.sha256(json.dumps([config_digest(config), list(seeds)]).encode()).hexdigest()
+
+
+def _begun(path: Path) -> bool:
+    """Whether there is something to go on with; a folder that was never finished is set aside."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link: put the run's folder itself there, or remove it")
+    if not path.exists():
+        return False
+    if (path / CONFIG).is_file() and (path / RECORDS).is_file():
+        return True
+    os.replace(path, path.with_name(f"unfinished-{path.name}-{secrets.token_hex(4)}"))
+    return False

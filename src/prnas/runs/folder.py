@@ -1,0 +1,328 @@
+"""A run's folder: config, environment, records, checkpoints, genotype; never overwritten."""
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Container, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
+
+from prnas.io.atomic import remove_leftovers, sync_folder, write_atomically
+from prnas.config.search import RunConfig
+from prnas.io.errors import UserError
+from prnas.io.checked_files import read_file
+from prnas.config.recipes import KINDS, task_of
+from prnas.runs.records import Record, to_line
+from prnas.space.genotype import Genotype
+from prnas.io.errors import FormatError
+from prnas.io.reading import parse_json
+from prnas.runs.checkpoint import Checkpoint, Checkpoints
+from prnas.runs.environment import environment
+from prnas.runs.records_file import DAMAGED, RecordsFile
+from prnas.runs.names import check_name
+from prnas.io.yaml_files import dump_yaml, parse_yaml
+
+C = TypeVar("C", bound=RunConfig)
+CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
+_MOST_TEXT = 16_000_000  # bytes of a config or an environment
+ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lock"
+# All that a run writes, its callbacks included.
+_OWN = {
+    *(CONFIG, RECORDS, GENOTYPE, ENVIRONMENT, DECISIONS, LOCK),
+    *(f"old-{DECISIONS}", f"{DAMAGED}{RECORDS}"),
+    *("checkpoints", "model", "report.html", "tensorboard"),
+}
+
+
+class RunFolder:
+    """The folder of one run, locked for this process as long as it is open."""
+
+    def __init__(self, path: Path, config: RunConfig) -> None:
+        self.path, self.config = path, config
+        self.checkpoints = Checkpoints(path / "checkpoints", config.checkpoints.keep)
+        self._lock = FileLock(path / LOCK)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise UserError(
+                f"another process is running in {path}; wait for it, or stop it first"
+            ) from None
+        except OSError as error:
+            raise UserError(f"cannot write in {path}: {error.strerror}") from None
+        self.warn: Callable[[str], None] = lambda text: None
+        self._records: RecordsFile | None = None
+        # Held open, so that another folder of the same name can be told from this one.
+        self._handle = os.open(path, os.O_RDONLY) if hasattr(os, "O_DIRECTORY") else None
+
+    @classmethod
+    def create(
+        cls,
+        runs: Path,
+        name: str | None,
+        recipe: str,
+        config: RunConfig,
+        command: Sequence[str],
+        computed_on: Mapping[str, Any],
+    ) -> "RunFolder":
+        """A new folder. An existing one is never touched: the new one gets another name.
+
+        `computed_on` tells the device for `environment.json`.
+        """
+        try:
+            path = new_folder(runs, name, recipe, config.seed)
+            run = cls(path, config)
+            run._write(CONFIG, dump_yaml(config.to_data()))
+            run._add_session(command, computed_on)
+            run._open_records(b"")
+            sync_folder(runs)
+        except OSError as error:
+            raise UserError(f"cannot make a run folder in {runs}: {error.strerror}") from None
+        return run
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        config: RunConfig,
+        command: Sequence[str],
+        computed_on: Mapping[str, Any],
+        *,
+        forget_batches: bool = False,
+    ) -> "RunFolder":
+        """The folder of a run that is to go on, with its config as `read_config` gave it.
+
+        `forget_batches`: decisions about the batch so far were wrong, and are set aside.
+        """
+        check_plain(path)
+        run = cls(path, config)
+        try:
+            remove_leftovers(path)
+            run.checkpoints.remove_leftovers()
+            run._add_session(command, computed_on)
+            if forget_batches and (path / DECISIONS).exists():
+                os.replace(path / DECISIONS, path / f"old-{DECISIONS}")
+        except OSError as error:
+            run.close()
+            raise UserError(f"cannot write in {path}: {error.strerror}") from None
+        return run
+
+    def newest_checkpoint(self) -> tuple[Checkpoint | None, list[str]]:
+        """The newest whole checkpoint, records as they were then; and what was found damaged."""
+        checkpoint, problems = self.checkpoints.newest()
+        if problems and checkpoint is None:
+            raise UserError("; ".join(problems) + ". No checkpoint of this run is whole.")
+        if checkpoint is None and self._has_results():
+            raise UserError(
+                f"{self.path} has results, but no checkpoint to go on from; it is left as it is"
+            )
+        self.checkpoints.set_aside_broken()
+        self._open_records(checkpoint.records if checkpoint else b"")
+        return checkpoint, problems
+
+    def _has_results(self) -> bool:
+        """Whether it ever got as far as an epoch's end, after which there is a checkpoint."""
+        text = self._read(RECORDS)
+        return (self.path / GENOTYPE).exists() or any(
+            f'"type":"{kind}"' in text for kind in ("epoch", "training")
+        )
+
+    def _read(self, name: str) -> str:
+        """A file of the run; one that is too large to be true is refused."""
+        try:
+            return read_file(self.path / name, _MOST_TEXT).decode(errors="replace")
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise UserError(f"cannot read {self.path / name}: {error.strerror}") from None
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        assert self._records is not None
+        self._check_there()
+        try:
+            self._records.sync()
+            self.checkpoints.save(checkpoint)
+        except OSError as error:
+            self._check_there()
+            raise UserError(
+                f"cannot save a checkpoint in {self.checkpoints.folder}: {error.strerror}. "
+                f"The one before it is kept: `prnas {_task(self.config)} --resume {self.path}` "
+                "goes on from it."
+            ) from None
+
+    def record(self, record: Record) -> None:
+        assert self._records is not None
+        records, line = self._records, to_line(record).encode()
+        self._check_there()
+        self.writing(RECORDS, lambda: records.write(line))
+
+    def records_state(self) -> tuple[dict[str, Any], bytes]:
+        """What belongs to a checkpoint: how much was recorded and its checksum; and all of it."""
+        assert self._records is not None
+        return self._records.state(), self._records.content
+
+    def _open_records(self, known: bytes) -> None:
+        self._records = RecordsFile(self.path / RECORDS, known, lambda text: self.warn(text))
+
+    def _check_there(self) -> None:
+        """Raise if the folder went away: a run that was deleted must not come back in pieces."""
+        try:
+            here = self.path.stat()
+            if self._handle is None or os.path.samestat(here, os.fstat(self._handle)):
+                return
+        except OSError:
+            pass
+        raise UserError(
+            f"{self.path} is no longer there: it was moved or deleted while the run wrote in it. "
+            f"If it was moved, `prnas {_task(self.config)} --resume` goes on in its new place."
+        )
+
+    def log_batch(self, place: str, batch: int) -> None:
+        """Note a decision about the batch size, for a search that has to repeat it."""
+
+        def add() -> None:
+            with (self.path / DECISIONS).open("a", encoding="utf-8") as file:
+                # The line break comes first: the line before may have been torn by a kill.
+                file.write("\n" + json.dumps([place, batch, _check_sum(place, batch)]))
+
+        self._check_there()
+        self.writing(DECISIONS, add)
+
+    def batch_decisions(self) -> dict[str, list[int]]:
+        """All decisions so far, by their place; torn and damaged lines are left out.
+
+        At one place, memory may have run out several times: then there are several, falling. A
+        place that was passed again, after a resume, has the later decisions.
+        """
+        found: dict[str, list[int]] = {}
+        for line in self._read(DECISIONS).splitlines():
+            try:
+                place, batch, check_sum = parse_json(line)
+            except (FormatError, ValueError, TypeError):
+                continue
+            if type(batch) is int and batch >= 1 and check_sum == _check_sum(place, batch):
+                known = found.setdefault(place, [])
+                if known and batch >= known[-1]:
+                    known.clear()
+                known.append(batch)
+        return found
+
+    def write_genotype(self, genotype: Genotype) -> None:
+        self.writing(GENOTYPE, lambda: self._write(GENOTYPE, genotype.dumps()))
+
+    def writing(self, name: str, act: Callable[[], None]) -> None:
+        """Write something of the run; what keeps it from being written is told."""
+        try:
+            act()
+        except OSError as error:
+            self._check_there()  # it may have gone in the midst of this
+            raise UserError(f"cannot write {self.path / name}: {error.strerror}") from None
+
+    def _add_session(self, command: Sequence[str], computed_on: Mapping[str, Any]) -> None:
+        path = self.path / ENVIRONMENT
+        sessions: list[Any] = []
+        if path.is_file():
+            try:
+                text = read_file(path, _MOST_TEXT).decode()
+                sessions = list(parse_json(text)["sessions"])
+            except (FormatError, KeyError, TypeError, UnicodeDecodeError, OSError):
+                sessions = []  # it only informs: a damaged one stops nobody
+        now = datetime.now().astimezone().isoformat(timespec="seconds")
+        own = {
+            "started": now,
+            "command": list(command),
+            **computed_on,
+            **environment(self.config.compute.threads),
+        }
+        data = {"sessions": [*sessions, own]}
+        self._write(ENVIRONMENT, json.dumps(data, indent=1) + "\n")
+
+    def _write(self, name: str, text: str) -> None:
+        write_atomically(self.path / name, text.encode())
+
+    def close(self) -> None:
+        try:
+            if self._records is not None:
+                self._records.close()
+        except OSError:
+            pass  # a full disk, which was told when it was written to
+        finally:
+            if self._handle is not None:
+                os.close(self._handle)
+                self._handle = None
+            self._lock.release()
+
+
+def check_plain(folder: Path) -> None:
+    """Refuse links, pipes and devices in a run's folder: writing through them would go elsewhere.
+
+    What else a person put beside the run's own files is left alone.
+    """
+    try:
+        _check_entries(folder, _OWN)
+    except OSError as error:
+        raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
+
+
+def _check_entries(folder: Path, names: Container[str] | None) -> None:
+    with os.scandir(folder) as entries:
+        for one in entries:
+            if names is not None and one.name not in names:
+                continue
+            if one.is_dir(follow_symlinks=False):
+                _check_entries(Path(one), None)
+            elif not one.is_file(follow_symlinks=False):
+                raise UserError(
+                    f"{one.path} is a link, or no plain file: a run writes only to plain files in "
+                    "its own folder. Put the file or folder itself there, or remove it."
+                )
+
+
+def _check_sum(place: Any, batch: int) -> int:
+    return zlib.crc32(json.dumps([place, batch]).encode())
+
+
+def _task(config: RunConfig) -> str:
+    return str(config.to_data()["task"])
+
+
+def read_config(path: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
+    """The config of a run's folder, which must be of that kind."""
+    for name in (CONFIG, RECORDS):
+        if not (path / name).is_file():
+            raise UserError(f"{path} is not a run's folder: it has no {name}")
+    return parse_config(path / CONFIG, kind, overrides)
+
+
+def parse_config(file: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
+    """A run's config file, which must be of that kind."""
+    path = file.parent
+    try:
+        data = parse_yaml(read_file(file, _MOST_TEXT).decode())
+        task, wanted = task_of(data), str(kind().to_data()["task"])
+        if task in KINDS and task != wanted:
+            raise UserError(f"{path} is the run of a {task}: use `prnas {task} --resume {path}`")
+        return kind.from_data(data, overrides)
+    except FormatError as error:
+        raise UserError(f"{file}: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {file}: {error}") from None
+
+
+def new_folder(runs: Path, name: str | None, recipe: str, seed: int) -> Path:
+    """A folder that was not there before, in `runs`."""
+    if name is not None:
+        check_name(name)
+    stem = name or f"{recipe}-{time.strftime('%Y%m%d-%H%M%S')}-seed{seed}"
+    runs.mkdir(parents=True, exist_ok=True)
+    for number in range(1, 10_000):
+        path = runs / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise UserError(f"{runs} has too many runs called {stem}")

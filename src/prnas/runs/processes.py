@@ -1,0 +1,172 @@
+"""Several processes as one: a thin layer over Lightning Fabric.
+
+Every process holds the same state and takes the same decisions. Gradients are averaged, so that two
+processes of batch b do what one of batch 2b does, but for batch normalisation: its statistics are
+those of each process's own images, as usual in data-parallel training; running statistics are
+averaged after every step.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import cache
+from typing import Any, TypeVar
+
+import torch
+from lightning_fabric import Fabric
+from lightning_fabric.strategies.ddp import DDPStrategy
+from torch import Tensor
+from torch import distributed as dist
+
+from prnas.config.search import ComputeConfig
+from prnas.io.errors import UserError
+from prnas.runs.launcher import Others, start_others
+from prnas.io.memory import is_out_of_memory
+
+R = TypeVar("R")
+STARTING = 10.0  # minutes that processes have to find each other: they import, on a slow disk
+
+
+class LostProcess(UserError):  # noqa: N818 - no mistake of its own
+    """Another process of the run ended, or does not answer."""
+
+
+class Processes:
+    """The processes of a run; with one, every method is a no-op."""
+
+    def __init__(self, compute: ComputeConfig) -> None:
+        self.fabric, self.others = _launched(compute)
+        self._minutes = compute.timeout_minutes
+        self.device: torch.device = self.fabric.device
+        self.rank: int = self.fabric.global_rank
+        self.size: int = self.fabric.world_size
+        self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
+        self.precision = compute.precision
+        self.dtype = torch.float64 if compute.precision == "64-true" else torch.float32
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a run is computed on, for its records."""
+        return {
+            "device": str(self.device),
+            "processes": self.size,
+            "precision": self.precision,
+        }
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        return self.fabric.autocast()
+
+    def begin(self, kept: str = "") -> None:
+        """A run is under way, until `done`. `kept`: what to say of it should it end early."""
+        self.others.kept = kept
+        self.others.begin()
+
+    def done(self, failed: bool) -> None:
+        """The run is over. What failed here must not leave others waiting for this process."""
+        self.others.done()
+        if failed:
+            self.others.end()
+
+    def most(self, values: Sequence[float]) -> list[float]:
+        """The greatest of each value over all processes."""
+        return self._reduced(values, "max")
+
+    def sum(self, values: Sequence[float]) -> list[float]:
+        return self._reduced(values, "sum")
+
+    def _reduced(self, values: Sequence[float], how: str) -> list[float]:
+        if self.size == 1:
+            return list(values)
+        given = torch.tensor(values, dtype=torch.float64, device=self.device)
+        self._exchange(lambda group: self.fabric.all_reduce(given, group, how))
+        return given.tolist()
+
+    @torch.no_grad()
+    def average(self, tensors: Sequence[Tensor]) -> None:
+        """Replace tensors by their means over all processes, in one exchange."""
+        floating = [one for one in tensors if one.is_floating_point()]
+        if self.size == 1 or not floating:
+            return
+        flat = torch.cat([one.reshape(-1) for one in floating])
+        self._exchange(lambda group: self.fabric.all_reduce(flat, group, "mean"))
+        parts = flat.split([one.numel() for one in floating])
+        for part, one in zip(parts, floating, strict=True):
+            one.copy_(part.view_as(one))
+
+    def broadcast(self, value: Any) -> Any:
+        """The first process's value, on all of them."""
+        if self.size == 1:
+            return value
+        box = [value]
+        self._exchange(lambda group: dist.broadcast_object_list(box, 0, group))
+        return box[0]
+
+    def barrier(self) -> None:
+        self.most([0.0])
+
+    def _exchange(self, act: Callable[[Any], R]) -> R:
+        """What all processes do together, which fails when one of them is gone."""
+        try:
+            return act(_group(self._minutes))
+        except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
+            late = any(one in str(error).lower() for one in ("timed out", "timeout"))
+            waited = f"{self._minutes:g} minutes (compute.timeout_minutes)" if late else None
+            raise LostProcess(self.others.message(waited)) from None
+
+    def check_equal(self, tensors: Sequence[Tensor], what: str) -> None:
+        """Raise if the processes do not hold the same values: a bug, or a broken machine."""
+        if self.size == 1:
+            return
+        total = sum(float(one.detach().cpu().double().sum()) for one in tensors)
+        most, least = self.most([total, -total])
+        if most != -least:
+            raise RuntimeError(f"the processes disagree about the {what}")
+
+
+@cache
+def _group(minutes: float) -> Any:
+    """All processes, in exchanges that wait so long for one another."""
+    return dist.new_group(timeout=timedelta(minutes=minutes))
+
+
+def _launched(compute: ComputeConfig) -> tuple[Fabric, Others]:
+    devices, num_nodes = compute.devices, 1
+    # It announces every process on standard error; what matters, the display tells.
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
+    if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun has started all processes itself
+        devices = int(os.environ["LOCAL_WORLD_SIZE"])
+        num_nodes = int(os.environ["WORLD_SIZE"]) // devices
+    others: Others | None = None
+    try:
+        strategy = None
+        if devices * num_nodes > 1:
+            minutes = max(STARTING, compute.timeout_minutes)
+            strategy = DDPStrategy(timeout=timedelta(minutes=minutes))
+        fabric = Fabric(
+            accelerator=compute.accelerator,
+            devices=devices,
+            num_nodes=num_nodes,
+            strategy=strategy or "auto",
+            precision="bf16-mixed" if compute.precision == "bf16-mixed" else "32-true",
+        )
+        others = start_others(strategy and strategy.cluster_environment, devices)
+        others.begin()
+        fabric.launch()
+        others.joined = True
+        if strategy is not None:
+            _group(compute.timeout_minutes)
+    except Exception as error:  # Fabric raises its own and PyTorch's kinds
+        if others is not None:
+            others.done()
+            others.end()
+        said = (str(error) or type(error).__name__).splitlines()[0]
+        raise UserError(
+            f"cannot use accelerator '{compute.accelerator}' with {devices} device(s): {said}"
+        ) from None
+    if fabric.device.type == "mps" and compute.precision == "64-true":
+        raise UserError("this accelerator has no double precision: use --precision 32-true")
+    return fabric, others

@@ -1,0 +1,1 @@
+"""The search: its loop, step, state and end of a cycle."""

@@ -1,0 +1,1 @@
+"""The space looked at: counts, distances, statistics, random cells."""

@@ -1,0 +1,69 @@
+"""A cycle in lines: the pools it trains, and what its end pruned and brought."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from prnas.config.search import SearchConfig
+from prnas.space.analysis.statistics import PoolStatistics, average_statistics, cell_statistics
+from prnas.space.change import CellChange, Change
+from prnas.space.genotype import ROLES, Role
+from prnas.space.pools import CellPools, Pools
+from prnas.terminal.amounts import rounded_percent
+
+MOST_NAMED = 8  # in one list; a deep search space brings dozens of new operations at once
+
+
+def heading(config: SearchConfig, cycle: int, pools: str) -> str:
+    """'cycle 2/9: 28 pools of 6 (50 % conv, ...); 3 epochs, 1 of grace'; `pools` in short."""
+    one = config.schedule.cycles[cycle]
+    grace = f", {one.grace_epochs} of grace" if one.grace_epochs else ""
+    epochs = "epoch" if one.epochs == 1 else "epochs"
+    return f"cycle {cycle + 1}/{len(config.schedule.cycles)}: {pools}; {one.epochs} {epochs}{grace}"
+
+
+def pools_in_short(pools: Pools) -> str:
+    """'28 pools of 6 (50 % conv, 33 % pool, 17 % skip)'."""
+    sizes = [len(pool.candidates) for role in ROLES for pool in pools.cell(role).edges]
+    least, most = min(sizes), max(sizes)
+    size = str(most) if least == most else f"{least} to {most}"
+    return f"{len(sizes)} pools of {size} ({shares(average_statistics(pools))})"
+
+
+def shares(statistics: PoolStatistics) -> str:
+    """'50 % conv, 33 % pool, 17 % skip'."""
+    return ", ".join(
+        f"{rounded_percent(share)} {name}"
+        for name, share in statistics.types.items()
+        if share or name != "zero"
+    )
+
+
+def ending(change: Change, pools: Pools) -> list[tuple[Role, list[str]]]:
+    """For each cell: what went, what came, and what there is now."""
+    return [(role, _cell(change.cell(role), pools.cell(role))) for role in ROLES]
+
+
+def _cell(change: CellChange, pools: CellPools) -> list[str]:
+    lines: list[str] = []
+    pruned = [one.op.label for edge in change.edges for one in edge.pruned]
+    added = [one for edge in change.edges for one in edge.added]
+    if pruned:
+        lines.append(f"pruned {len(pruned)}: {_counts(pruned)}")
+    if added:
+        names = _counts(f"{one.op.label} ({one.morphism})" for one in added)
+        back = sum(one.returned for one in added)
+        lines.append(f"new {len(added)}: {names}" + (f"; {back} held before" if back else ""))
+    statistics = cell_statistics(pools)
+    now = f"now {shares(statistics)}"
+    if statistics.similarity is not None:
+        now += f"; similarity {statistics.similarity:.2f}"
+    return [*lines, now]
+
+
+def _counts(names: Iterable[str]) -> str:
+    """'6 avg 3x3, 5 skip': the most frequent first, equals by name."""
+    counts = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
+    parts = [f"{number} {name}" for name, number in counts[:MOST_NAMED]]
+    if rest := sum(number for _, number in counts[MOST_NAMED:]):
+        parts.append(f"{rest} more")
+    return ", ".join(parts)

@@ -1,0 +1,262 @@
+"""The words of `prnas search`: what is refused, before anything is imported, read or written."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import pytest
+
+import prnas.searching
+from prnas import cli
+from prnas.cli.options import Accelerator, Precision
+from prnas.config import recipes
+from prnas.config.search import ComputeConfig, SearchConfig
+from prnas.runs.callbacks import SearchResult
+from tests.support.command_line import bad, good, modules_after
+from tests.support.in_process import Cli
+from tests.support.synthetic_search import play
+
+MISTAKES = [
+    (["quik"], "Did you mean 'quick'?"),
+    (["--seed", "1.5"], "1.5"),
+    (["--seed", "-1"], "seed: must be greater than or equal to 0"),
+    (["--devices", "0"], "compute.devices"),
+    (["--devices", "two"], "a whole number is needed"),
+    (["--threads", "0"], "compute.threads"),
+    (["--accelerator", "tpu"], "tpu"),
+    (["--precision", "16"], "16"),
+    (["--memory-limit", "much"], "much"),
+    (["--memory-limit", "-1"], "compute.memory_limit"),
+    (["--memory-limit", "nan"], "compute.memory_limit"),
+    (["--data", ""], "data.name"),
+    (["--set", "seed"], "write it as path=value"),
+    (["--set", "sed=1"], "Did you mean 'seed'?"),
+    (["--name", "a/b"], "--name is a folder's name"),
+    (["--name", ".."], "--name is a folder's name"),
+    (["--name", ""], "--name is a folder's name"),
+    (["--picture", "cells.jpg"], "--picture must end in .svg, .png, .pdf"),
+    (["--picture", "no/such/cells.svg"], "there is no folder"),
+    (["--resume", "nowhere"], "there is no run folder nowhere"),
+    (["--resume", ".", "quick"], "leave out the recipe 'quick'"),
+    (["--resume", ".", "--seed", "1", "--data", "digits"], "leave out --data, --seed"),
+    (["--resume", ".", "--name", "a", "--runs", "b"], "leave out --runs, --name"),
+    (["--resume", ".", "--data-root", "a"], "leave out --data-root"),
+    (["--resume", ".", "--set", "seed=1"], "leave out --set seed=1"),
+    (["--quiett"], "--quiet"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=lambda one: " ".join(one)[:40])
+def test_mistakes(here: Cli, arguments: list[str], said: str, tmp_path: Path) -> None:
+    assert said in here.bad("search", *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mistakes_end_in_one_message(tmp_path: Path) -> None:
+    assert bad("search", "--name", "a/b", cwd=tmp_path).count("\n") == 1
+    assert "whole number" in bad("search", "--devices", "two", cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help() -> None:
+    text = good("search", "--help")
+    for option in ("--data", "--seed", "--set", "--resume", "--memory-limit", "--picture"):
+        assert option in text
+    assert "--no-" not in text
+    loaded = modules_after("search", "--help")
+    assert not loaded & {"torch", "numpy", "pydantic", "prnas.commands.search"}
+
+
+def test_the_words_are_those_of_the_config() -> None:
+    fields = ComputeConfig.model_fields
+    assert get_args(Accelerator) == get_args(fields["accelerator"].annotation)
+    assert get_args(Precision) == get_args(fields["precision"].annotation)
+
+
+class Stopped(Exception):  # noqa: N818 - the engine's name
+    def __init__(self, folder: Path | None, number: int) -> None:
+        self.folder, self.number = folder, number
+
+
+class FakeEngine(ModuleType):
+    """Takes what the command gives, and plays a search that trains nothing."""
+
+    Stopped = Stopped
+
+    def __init__(self) -> None:
+        super().__init__("prnas.searching.api")
+        self.calls: list[tuple[Any, dict[str, Any]]] = []
+        self.stopped: Stopped | None = None
+        self.first = True  # of several processes
+        self.folder: Path | None = None
+
+    def start(self, config: SearchConfig, **options: Any) -> SearchResult:
+        return self._run(config, options)
+
+    def resume(self, folder: Path, **options: Any) -> SearchResult:
+        return self._run(folder, options)
+
+    def _run(self, what: Any, options: dict[str, Any]) -> SearchResult:
+        self.calls.append((what, options))
+        callbacks = [one for one in options["callbacks"] if self.first]
+        if self.stopped is not None:
+            play(callbacks, cycles=1)
+            raise self.stopped
+        return play(callbacks, folder=self.folder)
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    made = FakeEngine()
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    monkeypatch.setattr(prnas.searching, "api", made, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def test_what_the_engine_gets(engine: FakeEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["search"])
+    ((config, options),) = engine.calls
+    assert config == recipes.get("quick")
+    assert (options["runs"], options["name"], options["recipe"]) == (Path("runs"), None, "quick")
+    assert options["command"][0] == "prnas"
+    assert "normal cell" in capsys.readouterr().out
+
+
+def test_a_report_is_there_before_the_end_is_told(
+    engine: FakeEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.folder = tmp_path / "a run"
+    engine.folder.mkdir()
+    (engine.folder / "environment.json").write_text("{}")
+    cli.main(["search"])
+    out = capsys.readouterr().out
+    assert (engine.folder / "report.html").stat().st_size > 50_000
+    assert "report.html: the whole run to look at" in out
+    assert f"next: prnas retrain '{engine.folder}'" in out
+    assert "note:" not in out
+    (engine.folder / "report.html").unlink()
+    (engine.folder / "report.html").mkdir()
+    cli.main(["search"])
+    assert capsys.readouterr().out.count("cannot write the report") == 1
+
+
+def test_every_option_reaches_the_config(engine: FakeEngine) -> None:
+    words = "search darts --quiet --data no --data-root 007 --seed 5 --runs here --name mine"
+    words += " --devices 2 --accelerator cpu --precision bf16-mixed --compile --recompute"
+    words += " --threads 3 --memory-limit 0.00001 --set seed=4 --set weights.lr=0.5"
+    cli.main(words.split())
+    ((config, options),) = engine.calls
+    assert (config.data.name, config.data.root) == ("no", "007")  # words, not YAML's false and 7
+    assert (config.seed, config.weights.lr) == (5, 0.5)
+    assert config.compute.model_dump() == {
+        "accelerator": "cpu",
+        "devices": 2,
+        "precision": "bf16-mixed",
+        "threads": 3,
+        "compile": True,
+        "recompute": True,
+        "memory_limit": 0.00001,
+        "timeout_minutes": 10.0,
+    }
+    assert (options["runs"], options["name"], options["recipe"]) == (Path("here"), "mine", "darts")
+
+
+def test_a_recipe_of_ones_own(engine: FakeEngine, tmp_path: Path) -> None:
+    (tmp_path / "my own.yaml").write_text("seed: 3\n")
+    cli.main(["search", str(tmp_path / "my own.yaml"), "--quiet"])
+    ((config, options),) = engine.calls
+    assert (config.seed, options["recipe"]) == (3, "my own")
+
+
+def test_resuming(engine: FakeEngine, tmp_path: Path) -> None:
+    words = "--threads 1 --set compute.devices=2 --set checkpoints.keep=5 --quiet"
+    cli.main(["search", "--resume", str(tmp_path), *words.split()])
+    ((folder, options),) = engine.calls
+    assert folder == tmp_path
+    assert options["overrides"] == ["compute.devices=2", "checkpoints.keep=5", "compute.threads=1"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopping(
+    number: int, code: int, engine: FakeEngine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.stopped = Stopped(Path("runs/my run"), number)
+    with pytest.raises(SystemExit) as exited:
+        cli.main(["search"])
+    assert exited.value.code == code
+    assert "prnas search --resume 'runs/my run'\n" in capsys.readouterr().out
+
+
+def test_a_picture(engine: FakeEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["search", "--quiet", "--picture", "cells.svg"])
+    assert (tmp_path / "cells.svg").exists()
+    assert capsys.readouterr().out.endswith("wrote cells.svg\n")
+
+
+def test_only_the_first_process_speaks(
+    engine: FakeEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.first = False
+    cli.main(["search", "--picture", "cells.svg"])
+    engine.stopped = Stopped(Path("run"), signal.SIGINT)
+    with pytest.raises(SystemExit):
+        cli.main(["search"])
+    assert capsys.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+GUARDED = """
+import os, signal, sys
+from prnas.runs import signals
+real = signals.guard
+def guard(runs):
+    assert not {"torch", "numpy"} & set(sys.modules)
+    real(runs)
+    if hasattr(signal, "SIGUSR1"):
+        os.kill(os.getpid(), signal.SIGUSR1)
+    print("alive", flush=True)
+    os.kill(os.getpid(), signal.NUMBER)
+    print("never", flush=True)
+signals.guard = guard
+sys.argv = ["prnas", "search"]
+from prnas.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_heeded_before_anything_heavy_is_imported(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    program = GUARDED.replace("NUMBER", number.name)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "alive\n", "")
+
+
+INTERRUPTED_IMPORT = """
+import sys, types
+class Swallowing(types.ModuleType):
+    def __getattr__(self, name):
+        import signal
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError("something was swallowed")
+sys.modules["prnas.cli"] = Swallowing("prnas.cli")
+sys.argv = ["prnas", "zoo"]
+from prnas.__main__ import main
+main()
+"""
+
+
+def test_an_interrupt_that_an_import_swallows_is_no_traceback(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -1,0 +1,337 @@
+"""What the report is made from: views of runs, comparison, and the page around the data."""
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prnas.data.catalog import ABOUT
+from prnas.io.errors import FormatError
+from prnas.report.comparison import spread
+from prnas.report.cycles import softmax
+from prnas.report.differences import differences
+from prnas.report.html import SCRIPTS, STYLES, escaped_json, policy, render
+from prnas.report.page import page_data, view_of
+from prnas.report.plain_data import pick, rounded
+from prnas.report.search_view import CLASSES
+from prnas.report.training_view import confusion
+from prnas.report.view import RunInfo, View, device
+from prnas.runs.record_reader import RecordReader
+from prnas.runs.records import CycleRecord, EpochRecord, Record, TrainedRecord, from_line, to_line
+from prnas.space import zoo
+from prnas.space.analysis.distance import edit_distance
+from prnas.space.analysis.statistics import kernel_shares, type_shares
+from prnas.space.network_size import network_size
+from prnas.space.operations import from_label
+from tests.support.pages import data_of
+from tests.support.synthetic_runs import (
+    NAMES,
+    SESSION,
+    search_records,
+    training_config,
+    training_records,
+)
+from tests.support.synthetic_search import quick
+
+
+def search_view(*overrides: str, seed: int = 0, **options: Any) -> View:
+    config = quick(*overrides, f"seed={seed}").to_data()
+    view = view_of(RunInfo(f"run-{seed}", f"runs/run-{seed}", config, [SESSION]))
+    for record in search_records(*overrides, genotype=NAMES[seed % 4], **options):
+        view.add(record)
+    return view
+
+
+def test_epochs_as_columns() -> None:
+    run = search_view().data()
+    epochs = [one for one in search_records() if isinstance(one, EpochRecord)]
+    columns = run["epochs"]
+    assert columns["validation_accuracy"] == [
+        rounded(one.validation.accuracy) for one in epochs if one.validation
+    ]
+    assert columns["architecture_loss"][0] is None  # a grace epoch
+    assert columns["grace"] == [int(one.grace) for one in epochs]
+    assert {len(column) for column in columns.values()} == {20}
+    assert run["schedule"][0] == [3, 1, 3, 6]
+    assert run["seconds"] == rounded(sum(one.seconds for one in epochs))
+    assert run["ended"]
+    assert run["batches"][1] == (3.0, 64)  # where the second cycle starts
+
+
+def test_cycles_are_those_of_the_records() -> None:
+    run = search_view().data()
+    records = [one for one in search_records() if isinstance(one, CycleRecord)]
+    cycles = run["cycles"]
+    labels = cycles["operations"]
+    assert len(cycles["steps"]["normal"]) == 9
+    for role in ("normal", "reduction"):
+        for cycle, record in enumerate(records):
+            for number, edge in enumerate(cycles["steps"][role][cycle]):
+                ops, weights, pruned, added = edge
+                change = record.change[role]["edges"][number]
+                assert [labels[op] for op in ops] == record.pools[role][number]
+                assert sum(weights) == pytest.approx(1, abs=1e-4)
+                assert [score for _, score in pruned] == [
+                    rounded(one["probability"]) for one in change["pruned"]
+                ]
+                assert [cycles["morphisms"][one[2]] for one in added] == [
+                    one["morphism"] for one in change["added"]
+                ]
+            # The statistics that the search recorded are those of the pools after the cycle.
+            recorded = record.statistics[role]["cell"]
+            shown = cycles["pools"][role][cycle + 1]
+            assert shown["types"] == pytest.approx(recorded["types"], abs=1e-4)
+            assert shown["kernels"] == pytest.approx(recorded["kernels"], abs=1e-4)
+            if recorded["similarity"] is not None:
+                assert shown["similarity"] == pytest.approx(recorded["similarity"], abs=1e-4)
+            expected = recorded["parent_probability"]
+            assert cycles["parents"][role][cycle] == (expected and rounded(expected))
+    initial = [from_label(label) for label in quick().to_data()["space"]["initial_pool"]]
+    assert cycles["pools"]["normal"][0]["types"] == type_shares(initial)
+    assert cycles["pools"]["normal"][0]["kernels"] == {
+        str(size): share for size, share in kernel_shares(initial).items()
+    }
+    assert cycles["discoverable"] == 15
+
+
+def test_the_head() -> None:
+    run = search_view(seed=1).data()
+    size = network_size(zoo.get(NAMES[1]))
+    assert run["network"]["parameters"] == size.parameters
+    assert run["network"]["macs"] == size.macs
+    assert ["Repeat the search", "prnas search runs/run-1/config.yaml"] in map(
+        list, run["commands"]
+    )
+    assert ["Train the network it found", "prnas retrain runs/run-1"] in map(list, run["commands"])
+    facts = dict(run["facts"])
+    assert facts["Setting"] == "darts-like"
+    assert facts["Device"] == "CPU (x86_64), 2 threads"
+    assert "digits" in facts["Data"]
+    assert not run["network"]["assumed"]
+    assert search_view("data.name='folder:x'").data()["network"]["assumed"]
+    assert {name: about.classes for name, about in ABOUT.items()} == CLASSES
+    other = search_view("data.name=cifar100", "network.output=mean").data()["network"]
+    hundred = network_size(zoo.get(NAMES[0]), classes=100, output="mean")
+    assert other["parameters"] == hundred.parameters
+
+
+def test_an_unfinished_run_says_how_to_go_on() -> None:
+    run = search_view(cycles=2).data()
+    assert not run["ended"]
+    assert run["network"] is None
+    assert run["genotype"] is None
+    assert any("--resume" in command for _, command in run["commands"])
+    now = run["cycles"]["now"]["normal"]
+    assert len(now) == 14
+    assert {len(pool) for pool in now} <= {5, 6}  # some edges have no child left to take
+
+
+def test_devices() -> None:
+    assert device({"gpus": ["A100", "A100", "V100"]}) == "2 × A100, V100"
+    assert device({"gpus": "no list"}) == "CPU"
+    assert device(None) == "CPU"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"schedule": "?", "network": 3, "space": {"initial_pool": ["conv 3x3", "nonsense"]}},
+        {"schedule": {"cycles": [1, {"epochs": "x"}]}, "network": {"nodes": 10**9}, "data": []},
+        {"seed": True, "description": {"a": 1}, "space": {"limits": [], "name": None}},
+    ],
+)
+def test_any_config_can_be_shown(config: dict[str, Any]) -> None:
+    """The records carry the report; what a config does not say is left out."""
+    view = view_of(RunInfo("odd", "odd", config, ["what", {"command": 3, "started": 4}]))
+    for record in search_records():
+        view.add(record)
+    text = render(page_data([view]))
+    assert data_of(text)["runs"][0]["ended"]
+
+
+def test_records_that_contradict_themselves_are_refused() -> None:
+    record = next(one for one in search_records() if isinstance(one, CycleRecord))
+    raw = json.loads(to_line(record))
+    raw["architecture"]["normal"][0].pop()
+    with pytest.raises(FormatError, match="one weight for each candidate"):
+        view_of(RunInfo("a", "a")).add(from_line(json.dumps(raw)))
+    raw["pools"]["normal"].pop()
+    with pytest.raises(FormatError, match="edges differ in number"):
+        view_of(RunInfo("a", "a")).add(from_line(json.dumps(raw)))
+
+
+@given(st.recursive(st.text() | st.none() | st.integers(), st.lists, max_leaves=5))
+def test_any_text_survives_the_page(value: Any) -> None:
+    text = escaped_json({"value": value})
+    assert text.isascii()
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"value": value}
+
+
+def test_the_page_is_one_file_with_a_strict_policy() -> None:
+    page = render(page_data([search_view()]))
+    assert page.startswith("<!DOCTYPE html>")
+    assert '<meta charset="utf-8">' in page
+    assert page.index("Content-Security-Policy") < page.index("<style>")
+    assert "default-src 'none'" in policy(live=False)
+    assert "unsafe" not in policy(live=False)
+    assert "connect-src" not in policy(live=False)
+    for name in ("src=", "href=", "@import", "url(http", "innerHTML", "eval(", "document.write"):
+        assert name not in page, name
+    assert len(page) < 300_000
+
+
+def test_every_asset_is_used() -> None:
+    import prnas.report as package
+
+    folder = Path(package.__file__).parent / "assets"
+    assert {one.name for one in folder.iterdir()} == {*SCRIPTS, *STYLES, "page.html"}
+
+
+def test_what_is_not_finite_is_a_gap() -> None:
+    assert rounded(math.nan) is None
+    assert rounded(math.inf) is None
+    assert rounded(0.123456789) == 0.12346
+    assert rounded(4.0) == 4
+    assert pick({"a": {"b": 1}}, "a.b") == 1
+    assert pick({"a": 3}, "a.b") is None
+
+
+@given(st.lists(st.floats(-700, 700), min_size=1, max_size=8))
+def test_softmax(weights: list[float]) -> None:
+    found = softmax(weights)
+    assert sum(found) == pytest.approx(1)
+    order = sorted(range(len(weights)), key=weights.__getitem__)
+    assert all(found[a] <= found[b] for a, b in pairwise(order))
+
+
+# --- comparison
+
+
+def test_runs_of_one_config_are_one_group() -> None:
+    views = [search_view(seed=seed) for seed in range(3)]
+    views.append(search_view("weights.lr=0.1"))
+    views.append(search_view("compute.threads=7", seed=3))
+    views.append(search_view(seed=3, cycles=1))
+    found = page_data(views)["comparison"]
+    groups = found["groups"]
+    assert [one["runs"] for one in groups] == [[0, 1, 2, 4, 5], [3]]
+    assert groups[0]["ended"] == 4  # the unfinished one has no result yet
+    assert groups[0]["values"]["validation"]["n"] == 4
+    assert groups[1]["values"]["validation"]["sd"] is None
+    distances = found["distances"]
+    for one in range(3):
+        for other in range(3):
+            expected = edit_distance(zoo.get(NAMES[one]), zoo.get(NAMES[other]))
+            assert distances[one][other] == expected
+    assert distances[5] == [None] * 6
+
+
+def test_what_configs_differ_in() -> None:
+    views = [search_view(), search_view("weights.lr=0.1", "schedule.cycles.0.epochs=4", seed=1)]
+    rows = dict(page_data(views)["comparison"]["configs"]["search"])
+    assert rows["Data"] == ["digits", "digits"]
+    assert rows["Setting"] == ["darts-like", "darts-like"]
+    assert rows["weights.lr"][1] == "0.1"
+    assert rows["schedule.cycles[1].epochs"] == ["3", "4"]
+    assert not {"seed", "data.name"} & rows.keys()
+    assert page_data(views[:1] * 2)["comparison"]["configs"] == {"search": [], "training": []}
+    many = [{"x": {str(i): i * sign for i in range(1, 100)}} for sign in (1, -1)]
+    *_, last = differences(many, training=False)
+    assert last == ("and 59 keys more", ["…", "…"])
+    odd = [{"genotype": "a" * 999, "network": [1]}, {"genotype": {"b": 1}, "data": {"name": None}}]
+    told = dict(differences(odd, training=True))
+    assert told["Genotype"] == ["genotype 1", "genotype 2"]
+    assert told["network"] == ["[1]", "–"]
+
+
+def test_spread() -> None:
+    assert spread([1.0, 2.0, None, 3.0]) == {"n": 3, "mean": 2, "sd": 1}
+    assert spread([4.0]) == {"n": 1, "mean": 4, "sd": None}
+    assert spread([None]) is None
+
+
+# --- trainings
+
+
+def test_a_training() -> None:
+    view = view_of(RunInfo("t", "runs/t", training_config(), [SESSION]))
+    for record in training_records(end=False):
+        view.add(record)
+    assert not view.ended
+    assert view.data()["test_error"] == pytest.approx(0.1, abs=0.05)  # so far
+    *_, trained = training_records()
+    assert isinstance(trained, TrainedRecord)
+    view.add(trained)
+    run = view.data()
+    assert run["kind"] == "training"
+    assert run["test_error"] == rounded(trained.test_error)
+    assert run["network"]["parameters"] == trained.parameters
+    assert run["confusion"]["counts"] == trained.confusion
+    assert len(run["epochs"]["drop_path"]) == 30
+    assert set(run["genotype"]["pictures"]) == {"normal", "reduction"}
+
+
+def test_what_to_do_with_a_training() -> None:
+    def commands(records: list[Record], session: dict[str, Any]) -> dict[str, str]:
+        view = view_of(RunInfo("t", "runs/a t", training_config(), [session]))
+        for record in records:
+            view.add(record)
+        return dict(view.data()["commands"])
+
+    own = {**SESSION, "command": ["my_script.py", "--fast"]}
+    assert commands(training_records(), own) == {
+        "Repeat the training": "prnas retrain 'runs/a t' 'runs/a t/config.yaml'",
+        "Evaluate the model": "prnas evaluate 'runs/a t'",
+        "Export the model": "prnas export 'runs/a t' -o model.onnx",
+    }
+    assert commands(training_records(end=False), SESSION) == {
+        "Repeat the training": "prnas retrain 'runs/a t' 'runs/a t/config.yaml'",
+        "Watch it live": "prnas watch 'runs/a t'",
+        "Go on if it stopped": "prnas retrain --resume 'runs/a t'",
+        "Started by": "prnas search quick --name 'my run'",
+    }
+
+
+def test_confusion_of_many_classes_is_told_by_its_worst_pairs() -> None:
+    *_, trained = training_records(classes=[f"class {i}" for i in range(200)])
+    assert isinstance(trained, TrainedRecord)
+    found = confusion(trained)
+    assert found is not None
+    assert found["counts"] is None
+    place, taken, count, _ = found["worst"][0]
+    assert count == 5
+    assert trained.confusion[place][taken] == 5
+    assert len(json.dumps(found)) < 5_000
+    assert confusion(trained.model_copy(update={"confusion": [[1]]})) is None
+
+
+# --- records that are still being written
+
+
+def test_the_reader_reads_what_is_new(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    records = search_records(cycles=2)
+    lines = [to_line(one).encode() for one in records]
+    path.write_bytes(b"".join(lines[:3]) + lines[3][:10])
+    reader = RecordReader(path)
+    assert reader.news() == (False, records[:3])
+    assert reader.news() == (False, [])
+    path.write_bytes(b"".join(lines[:5]))
+    assert reader.news() == (False, records[3:5])
+    path.write_bytes(b"".join(lines[:2]))
+    assert reader.news() == (True, records[:2])
+    # Cut back and grown past the old place, between two looks.
+    reader.news()
+    path.write_bytes(b"".join(lines[1:8]))
+    assert reader.news() == (True, records[1:8])
+    with path.open("ab") as file:
+        file.write(b"{}\n")
+    with pytest.raises(FormatError, match=r"records\.jsonl, line 8"):
+        reader.news()

@@ -1,0 +1,111 @@
+"""Memory runs out, numbers are not finite, something is missing."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import prnas
+from prnas.data.dataset import Images
+from prnas.io.errors import UserError
+from prnas.searching import loop as engine
+from prnas.searching import step as steps
+from prnas.searching.api import resume, start
+from tests.support.settings import small_config
+from tests.support.watching import Watch, assert_same_run
+
+
+def test_validation_goes_on_in_smaller_batches_when_memory_runs_out(
+    images: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = prnas.search(small_config(images))
+    real = engine.Engine._answers  # pyright: ignore[reportPrivateUsage]
+
+    def limited(
+        self: engine.Engine, module: nn.Module, images: Images, places: torch.Tensor
+    ) -> tuple[float, torch.Tensor]:
+        if len(places) > 10:
+            raise MemoryError
+        return real(self, module, images, places)
+
+    monkeypatch.setattr(engine.Engine, "_answers", limited)
+    found = prnas.search(small_config(images))
+    for one, other in zip(found.epochs, expected.epochs, strict=True):
+        assert one.validation is not None
+        assert other.validation is not None
+        assert one.validation.accuracy == other.validation.accuracy
+        assert one.validation.loss == pytest.approx(other.validation.loss)
+
+
+def test_out_of_memory_lowers_the_batch_and_takes_the_same_images(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[tuple[str, int, int]] = []
+    real = steps.Steps.forward_backward
+
+    def limited(self: steps.Steps, part: str) -> tuple[float, float]:
+        position = self.streams[part].state()["position"]
+        done = real(self, part)
+        taken.append((part, position, self.batch.batch))
+        if self.batch.batch > 9 and part == "weights":
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return done
+
+    monkeypatch.setattr(steps.Steps, "forward_backward", limited)
+    watch = Watch()
+    config = small_config(images, batch={"min": 8, "multiple": 1, "max": 16, "every": 2})
+    result = start(config, runs=tmp_path, callbacks=[watch])
+    failed = [place for place, one in enumerate(taken) if one[0] == "weights" and one[2] > 9]
+    assert failed
+    for place in failed:
+        assert taken[place + 1][:2] == taken[place][:2]  # the very same images, fewer of them
+        assert taken[place + 1][2] < taken[place][2]
+    reasons = [one.reason for one in watch.batches]
+    assert reasons.count("out-of-memory") == len(failed)
+    assert result.genotype
+
+
+def test_out_of_memory_at_the_smallest_batch_is_an_error_that_keeps_the_checkpoint(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: Path
+) -> None:
+    real = steps.Steps.forward_backward
+
+    def failing(self: steps.Steps, part: str) -> tuple[float, float]:
+        if self.state.position.cycle == 1:
+            raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+        return real(self, part)
+
+    monkeypatch.setattr(steps.Steps, "forward_backward", failing)
+    expected = r"batch of 8 \(the smallest is 8\), cycle 2, epoch 1, step 1\. The last checkpoint"
+    with pytest.raises(UserError, match=expected):
+        start(small_config(images), runs=tmp_path, name="a")
+    monkeypatch.undo()
+    resume(tmp_path / "a")
+    assert_same_run(tmp_path / "a", reference)
+
+
+def test_an_impossible_accelerator_is_a_users_mistake(images: Path, tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(UserError, match="accelerator 'cuda'"):
+        start(small_config(images, compute={"accelerator": "cuda"}), runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_missing_data_leaves_nothing_behind(tmp_path: Path) -> None:
+    config = small_config(tmp_path / "nowhere.npz")
+    with pytest.raises(UserError, match="nowhere"):
+        start(config, runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_more_images_than_there_are(images: Path) -> None:
+    config = small_config(images, data={"images": 1000})
+    with pytest.raises(UserError, match="1000 training images"):
+        prnas.search(config)
+
+
+def test_a_batch_of_more_images_than_there_are(images: Path) -> None:
+    with pytest.raises(UserError, match=r"batch\.min \(60"):
+        prnas.search(small_config(images, batch={"min": 60, "multiple": 1, "max": 60}))

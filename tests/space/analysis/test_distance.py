@@ -1,0 +1,117 @@
+from itertools import permutations
+from random import Random
+
+from hypothesis import assume, given, settings
+
+from prnas.space import zoo
+from prnas.space.analysis.distance import canonical, canonical_cell, cell_distance, edit_distance
+from prnas.space.genotype import NUM_INPUTS, Cell, Edge, Genotype
+from prnas.space.operations import Operation
+from tests.support.strategies import cells, genotypes, kept_operations, seeds
+
+
+def shuffled(cell: Cell, generator: Random) -> Cell:
+    """The same cell: nodes in another topological order, edges and concatenation shuffled."""
+    order: list[int] = []
+    while len(order) < cell.num_nodes:
+        ready = [
+            number
+            for number, node in enumerate(cell.nodes)
+            if number not in order
+            and all(edge.input < NUM_INPUTS or edge.input - NUM_INPUTS in order for edge in node)
+        ]
+        order.append(generator.choice(ready))
+    new = {state: state for state in range(NUM_INPUTS)}
+    new |= {NUM_INPUTS + number: NUM_INPUTS + at for at, number in enumerate(order)}
+    nodes: list[tuple[Edge, Edge]] = []
+    for number in order:
+        first, second = generator.sample(cell.nodes[number], 2)
+        nodes.append((Edge(new[first.input], first.op), Edge(new[second.input], second.op)))
+    concat = [new[state] for state in generator.sample(cell.concat, len(cell.concat))]
+    return Cell(tuple(nodes), tuple(concat), cell.repeated_inputs)
+
+
+def textbook_distance(one: Cell, other: Cell) -> int:
+    """All permutations of the nodes of two cells of equal size."""
+    best = 10**9
+    for order in permutations(range(one.num_nodes)):
+        new = {0: 0, 1: 1} | {2 + number: 2 + at for number, at in enumerate(order)}
+        edits = len({new[state] for state in one.concat} ^ set(other.concat))
+        for number, node in enumerate(one.nodes):
+            theirs = other.nodes[order[number]]
+            edits += min(
+                sum(
+                    (new[mine.input] != their.input) + (mine.op != their.op)
+                    for mine, their in zip(node, pair, strict=True)
+                )
+                for pair in permutations(theirs)
+            )
+        best = min(best, edits)
+    return best
+
+
+@given(cells(), seeds)
+def test_the_canonical_form_forgets_every_order(cell: Cell, seed: int) -> None:
+    form = canonical_cell(cell)
+    repeats = any(first.input == second.input for first, second in cell.nodes)
+    assert form.repeated_inputs == repeats
+    other = shuffled(cell, Random(seed))
+    assert canonical_cell(other) == form
+    assert canonical_cell(form) == form
+    assert cell_distance(cell, other) == 0
+    assert cell_distance(cell, form) == 0
+
+
+@given(cells(max_nodes=4, repeated=True), cells(max_nodes=4, repeated=True))
+def test_distance_is_the_textbooks(one: Cell, other: Cell) -> None:
+    assume(one.num_nodes == other.num_nodes)
+    assert cell_distance(one, other) == textbook_distance(one, other)
+
+
+@given(genotypes, genotypes)
+def test_distance_is_symmetric_and_zero_only_for_equals(one: Genotype, other: Genotype) -> None:
+    distance = edit_distance(one, other)
+    assert distance == edit_distance(other, one)
+    same = all(
+        (mine.nodes, mine.concat) == (theirs.nodes, theirs.concat)
+        for mine, theirs in zip(
+            (canonical(one).normal, canonical(one).reduction),
+            (canonical(other).normal, canonical(other).reduction),
+            strict=True,
+        )
+    )
+    assert (distance == 0) == same
+
+
+@settings(max_examples=50)
+@given(cells(max_nodes=3), cells(max_nodes=3), cells(max_nodes=3))
+def test_a_detour_is_never_shorter(one: Cell, via: Cell, other: Cell) -> None:
+    assert cell_distance(one, other) <= cell_distance(one, via) + cell_distance(via, other)
+
+
+@given(cells(), kept_operations)
+def test_one_edit_is_a_distance_of_one(cell: Cell, op: Operation) -> None:
+    first, second = cell.nodes[-1]
+    assume(first.op != op)
+    edited = Cell(
+        (*cell.nodes[:-1], (Edge(first.input, op), second)), cell.concat, cell.repeated_inputs
+    )
+    assert cell_distance(cell, edited) == (canonical_cell(cell) != canonical_cell(edited))
+
+
+def test_between_published_cells() -> None:
+    assert edit_distance(zoo.get("darts-v1"), zoo.get("darts-v2")) == 6
+    assert edit_distance(zoo.get("nasnet-a"), zoo.get("nasnet-a")) == 0
+    # One node more: its two edges and its place in the output, and what else differs.
+    assert edit_distance(zoo.get("darts-v1"), zoo.get("nasnet-a")) > 10
+
+
+def test_many_look_alike_nodes_take_no_time() -> None:
+    node = (Edge(0, kept()), Edge(1, kept()))
+    cell = Cell((node,) * 40, tuple(range(2, 42)))
+    assert canonical_cell(cell) == cell
+    assert cell_distance(cell, cell) == 0
+
+
+def kept() -> Operation:
+    return zoo.get("darts-v1").normal.operations[0]

@@ -1,0 +1,97 @@
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prnas.space.analysis.statistics import (
+    average_statistics,
+    cell_statistics,
+    discovered,
+    edge_statistics,
+    kernel_shares,
+    mean_statistics,
+    pool_similarity,
+    similarity,
+    type_shares,
+)
+from prnas.space.change import CellChange, Change
+from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
+from prnas.space.pools import CellPools, Pools
+from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
+from tests.support.strategies import evolved_pools, operations, random_weights
+
+NO_CHANGE = CellChange(())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (Conv(3), Skip(), 0),
+        (Pool("max"), Conv(3), 0),
+        (Skip(), Zero(), 0),
+        (Skip(), Skip(), 1),
+        (Pool("max", 3), Pool("avg", 3), 2 / 3),
+        (Pool("max", 3), Pool("avg", 5), 1 / 3),
+        (Conv(3), Conv(3), 1),
+        (Conv(3), Conv(5), 3 / 4),
+        (Conv(3), Conv(5, 2), 2 / 4),
+        (Conv(3), Conv(5, 2, (1,)), 1 / 4),
+        (Conv(3, 1, (1,)), Conv(3, 1, (1, 2)), 3.5 / 4),
+        (Conv(3, 1, (2, 1)), Conv(3, 1, (1, 1)), 3.5 / 4),
+    ],
+)
+def test_similarity_of_two(one: Operation, other: Operation, expected: float) -> None:
+    assert similarity(one, other) == pytest.approx(expected)
+    assert similarity(other, one) == similarity(one, other)
+
+
+@given(operations, operations)
+def test_similarity_is_one_only_for_equals(one: Operation, other: Operation) -> None:
+    assert 0 <= similarity(one, other) <= 1
+    assert (similarity(one, other) == 1) == (one == other)
+
+
+def test_of_the_initial_pool() -> None:
+    assert type_shares(INITIAL_POOL) == {"conv": 0.25, "pool": 0.5, "skip": 0.25, "zero": 0}
+    assert kernel_shares(INITIAL_POOL) == {3: 1.0}
+    assert pool_similarity(INITIAL_POOL) == pytest.approx((2 / 3) / 6)
+    assert pool_similarity([Conv(3)]) is None
+    assert kernel_shares([Skip()]) == {}
+
+
+@given(st.lists(operations, min_size=1, max_size=8, unique=True))
+def test_shares_add_up(held: list[Operation]) -> None:
+    assert sum(type_shares(held).values()) == pytest.approx(1)
+    kernels = kernel_shares(held)
+    assert not kernels or sum(kernels.values()) == pytest.approx(1)
+
+
+@given(evolved_pools())
+def test_a_cell_is_the_sum_of_its_edges(evolved: tuple[Setting, CellPools]) -> None:
+    _, cell = evolved
+    whole = cell_statistics(cell)
+    edges = [edge_statistics(pool) for pool in cell.edges]
+    sizes = [edge.num_candidates for edge in edges]
+    convs = sum(edge.types["conv"] * edge.num_candidates for edge in edges)
+    assert whole.types["conv"] == pytest.approx(convs / sum(sizes))
+    assert whole.similarity == pytest.approx(mean_statistics(edges).similarity)
+    assert whole.num_discovered == len(discovered(cell)) <= sum(e.num_discovered for e in edges)
+    average = average_statistics(Pools(cell, cell), Change(NO_CHANGE, NO_CHANGE))
+    assert average.parent_probability is None
+    assert average.types == pytest.approx(whole.types)
+    assert average.kernels == pytest.approx(whole.kernels)
+
+
+def test_parents_and_discoveries_of_a_replacement() -> None:
+    setting, generator = SETTINGS["darts-like"], Random(0)
+    cell = CellPools.initial(4, setting.initial_pool)
+    assert cell_statistics(cell).parent_probability is None
+    after, change = cell.evolve(random_weights(cell, generator), 3, 3, setting.limits, generator)
+    statistics = cell_statistics(after, change)
+    drawn = [one.parent_probability for edge in change.edges for one in edge.added]
+    assert statistics.parent_probability == pytest.approx(sum(drawn) / len(drawn))
+    both = average_statistics(Pools(after, after), Change(change, change))
+    assert both.parent_probability == pytest.approx(statistics.parent_probability)
+    # Kernel and dilation grown, expansion inserted, each from conv 3x3; then nothing else fits.
+    assert discovered(after) == {*INITIAL_POOL, Conv(5), Conv(3, 2), Conv(3, 1, (1,))}

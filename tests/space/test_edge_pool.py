@@ -1,0 +1,220 @@
+from collections import Counter
+from math import exp, sqrt
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prnas.io.errors import FormatError
+from prnas.space.change import Added, EdgeChange, Pruned
+from prnas.space.edge_pool import Birth, EdgePool, softmax
+from prnas.space.morphisms import MORPHISMS, morphs
+from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
+from prnas.space.pools import CellPools
+from prnas.space.setting import SETTINGS, Limits, Setting
+from tests.support.strategies import evolved_pools, random_weights, seeds, weighted_pools
+
+WIDE = Limits(1, 7, 2, None, None)
+POOL = EdgePool.initial((Pool("max"), Pool("avg"), Skip(), Conv(3)))
+
+
+@given(weighted_pools(), st.integers(1, 8), seeds, st.booleans())
+def test_pruning_keeps_the_best(
+    weighted: tuple[EdgePool, list[float]], keep: int, seed: int, last: bool
+) -> None:
+    pool, weights = weighted
+    pruned, change = pool.prune(weights, keep, Random(seed), last=last)
+    of = dict(zip(pool.candidates, weights, strict=True))
+    assert len(pruned.candidates) == min(keep, len(pool.candidates))
+    assert pruned.candidates == tuple(op for op in pool.candidates if op in pruned.candidates)
+    assert {one.op for one in change.pruned} == set(pool.candidates) - set(pruned.candidates)
+    convs = [op for op in pool.candidates if isinstance(op, Conv)]
+    if convs and not last:
+        best = max(of[op] for op in convs)
+        assert any(isinstance(op, Conv) and of[op] == best for op in pruned.candidates)
+    exempt = (
+        {op for op in pruned.candidates if isinstance(op, Conv)} if not last else set[Operation]()
+    )
+    gone = [of[one.op] for one in change.pruned if not (last and isinstance(one.op, Zero))]
+    stay = [of[op] for op in pruned.candidates if op not in exempt]
+    assert not gone or not stay or max(gone) <= min(stay)
+    if last and len(pruned.candidates) < len(pool.candidates) - 1:
+        assert Zero() not in pruned.candidates
+
+
+def test_the_last_conv_stays_but_in_the_last_cycle() -> None:
+    weights = [3.0, 2.0, 1.0, -9.0]
+    kept, change = POOL.prune(weights, 2, Random(0))
+    assert kept.candidates == (Pool("max"), Conv(3))
+    assert [one.op for one in change.pruned] == [Pool("avg"), Skip()]
+    assert change.pruned[0].probability == pytest.approx(softmax(weights, 4)[1])
+    assert POOL.prune(weights, 1, Random(0))[0].candidates == (Conv(3),)
+    assert POOL.prune(weights, 1, Random(0), last=True)[0].candidates == (Pool("max"),)
+
+
+def test_the_last_cycle_never_keeps_zero_by_choice() -> None:
+    pool = EdgePool.initial((Zero(), Skip(), Conv(3)))
+    assert pool.prune([9, 0, 1], 1, Random(0), last=True)[0].candidates == (Conv(3),)
+    assert pool.prune([9, 0, 1], 2, Random(0))[0].candidates == (Zero(), Conv(3))
+
+
+def test_ties_are_broken_by_the_generator() -> None:
+    kept = Counter(
+        POOL.prune([0.0] * 4, 1, Random(seed), last=True)[0].candidates[0] for seed in range(400)
+    )
+    assert set(kept) == set(POOL.candidates)
+    assert min(kept.values()) > 70  # 100 expected, with a standard deviation of 9
+
+
+def exact_by_hand(
+    candidates: dict[Operation, float], bounds: Limits, refused: set[Operation]
+) -> dict[tuple[Operation, str], float]:
+    """The spec's words: draw a parent, then a morphism, and reject a known child."""
+    total = sum(map(exp, candidates.values()))
+    chances: dict[tuple[Operation, str], float] = {}
+    for op, weight in candidates.items():
+        legal = [one for one in MORPHISMS.values() if one.legal(op, bounds)]
+        for morphism in legal:
+            if morphism.apply(op) not in refused:
+                chances[op, morphism.name] = exp(weight) / total / len(legal)
+    accepted = sum(chances.values())
+    return {draw: chance / accepted for draw, chance in chances.items()}
+
+
+def by_rejection(
+    candidates: dict[Operation, float], bounds: Limits, refused: set[Operation], generator: Random
+) -> tuple[Operation, str]:
+    """The same, literally: try until a child is accepted."""
+    ops, powers = list(candidates), [exp(weight) for weight in candidates.values()]
+    while True:
+        op = generator.choices(ops, powers)[0]
+        legal = [one for one in MORPHISMS.values() if one.legal(op, bounds)]
+        if legal:
+            morphism = generator.choice(legal)
+            if morphism.apply(op) not in refused:
+                return op, morphism.name
+
+
+def test_draws_have_exactly_the_right_probabilities() -> None:
+    weights: dict[Operation, float] = {
+        Skip(): 1.0,
+        Conv(3): 0.4,
+        Conv(5, 1, (1,)): 0.0,
+        Conv(3, 2, (2, 1)): -0.8,
+    }
+    births = (*map(Birth, weights), Birth(Conv(3, 1, (1,))), Birth(Conv(7, 1, (1,))))
+    pool = EdgePool(tuple(weights), births)
+    exact = exact_by_hand(weights, WIDE, set(pool.held))
+    assert len(exact) > 8
+    generator, rejecting, rounds = Random(1), Random(2), 20_000
+    drawn: Counter[tuple[Operation, str]] = Counter()
+    rejected: Counter[tuple[Operation, str]] = Counter()
+    for _ in range(rounds):
+        _, change = pool.replace(list(weights.values()), 1, WIDE, generator)
+        (one,) = change.added
+        drawn[one.parent, one.morphism] += 1
+        assert one.probability == pytest.approx(exact[one.parent, one.morphism], rel=1e-12)
+        assert not one.returned
+        rejected[by_rejection(weights, WIDE, set(pool.held), rejecting)] += 1
+    assert set(drawn) == set(exact)
+    for draw, chance in exact.items():
+        spread = sqrt(chance * (1 - chance) * rounds)
+        assert abs(drawn[draw] - chance * rounds) < 4.5 * spread
+        assert abs(rejected[draw] - chance * rounds) < 4.5 * spread
+
+
+def test_an_old_child_returns_only_when_no_new_one_is_left() -> None:
+    bounds = Limits(3, 5, 1, 0)  # conv 3x3 and conv 5x5: nothing else
+    pool = EdgePool((Conv(3), Skip()), (Birth(Conv(3)), Birth(Conv(5)), Birth(Skip())))
+    after, change = pool.replace([0, 0], 2, bounds, Random(0))
+    (one,) = change.added  # the second draw finds nothing, and the pool stays smaller
+    assert (one.op, one.parent, one.morphism, one.returned) == (
+        Conv(5),
+        Conv(3),
+        "grow kernel",
+        True,
+    )
+    assert one.probability == 1
+    assert one.parent_probability == 0.5
+    assert after.candidates == (Conv(3), Skip(), Conv(5))
+    only_skip = EdgePool.initial((Skip(),))
+    assert only_skip.replace([0], 3, bounds, Random(0)) == (only_skip, EdgeChange())
+
+
+def test_even_the_least_likely_parent_can_be_drawn() -> None:
+    pool = EdgePool.initial((Conv(3), Skip()))
+    _, change = pool.replace([-5000.0, 5000.0], 1, WIDE, Random(0))
+    assert change.added[0].parent == Conv(3)
+
+
+@given(evolved_pools(), st.integers(1, 6), st.integers(0, 4), seeds)
+def test_evolution_keeps_its_promises(
+    evolved: tuple[Setting, CellPools], keep: int, number: int, seed: int
+) -> None:
+    setting, cell = evolved
+    weights = random_weights(cell, Random(seed))
+    after, change = cell.evolve(weights, keep, number, setting.limits, Random(seed))
+    again = cell.evolve(weights, keep, number, setting.limits, Random(seed))
+    assert (after, change) == again  # the same seed, the same evolution
+    assert cell.apply(change) == after  # replaying the record reproduces the pools
+    for old, new, one in zip(cell.edges, after.edges, change.edges, strict=True):
+        assert len(set(new.candidates)) == len(new.candidates)
+        assert len(new.candidates) <= min(keep, len(old.candidates)) + number
+        assert any(isinstance(op, Conv) for op in new.candidates)
+        assert all(setting.limits.allows(op) for op in new.candidates)
+        assert old.held <= new.held
+        for added in one.added:
+            assert added.returned == (added.op in old.held)
+            assert MORPHISMS[added.morphism].apply(added.parent) == added.op
+            assert new.parents[added.op] == added.parent
+            assert 0 < added.probability <= 1 + 1e-12
+        if len(one.added) < number:  # then truly nothing was left to add
+            survivors = set(old.candidates) - {gone.op for gone in one.pruned}
+            possible = {child for op in survivors for _, child in morphs(op, setting.limits)}
+            assert possible <= set(new.candidates)
+
+
+@given(evolved_pools())
+def test_pools_go_both_ways_through_json(evolved: tuple[Setting, CellPools]) -> None:
+    for pool in evolved[1].edges:
+        assert EdgePool.from_json(pool.to_json()) == pool
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: POOL.prune([0, 1], 2, Random(0)), "4 candidates need 4 architecture weights"),
+        (lambda: POOL.prune([0, 1, 2, float("nan")], 2, Random(0)), "must be finite"),
+        (lambda: POOL.prune([0, 1, 2, 3], 0, Random(0)), "at least one candidate"),
+        (lambda: EdgePool((Skip(), Skip()), (Birth(Skip()),)), "no candidate twice"),
+        (lambda: EdgePool((), ()), "at least one candidate"),
+        (lambda: EdgePool((Skip(),), ()), "where each candidate came from"),
+        (lambda: POOL.apply(EdgeChange((Pruned(Conv(9), 0.1),))), "does not hold"),
+        (
+            lambda: POOL.apply(EdgeChange((), (Added(Conv(7), Conv(5), "grow kernel", 1, 1),))),
+            "parent did not stay",
+        ),
+        (
+            lambda: POOL.apply(EdgeChange((), (Added(Conv(9), Conv(3), "grow kernel", 1, 1),))),
+            "is no child of",
+        ),
+        (
+            lambda: POOL.apply(EdgeChange((), (Added(Conv(5), Conv(3), "bogus", 1, 1),))),
+            "is no child of",
+        ),
+        (lambda: EdgePool.from_json({"candidates": []}), "births: is missing"),
+    ],
+)
+def test_what_cannot_be(call: object, said: str) -> None:
+    assert callable(call)
+    with pytest.raises(
+        (ValueError, FormatError), match=r"pool|candidate|weights|change|births|child"
+    ) as e:
+        call()
+    assert said in str(e.value)
+
+
+def test_every_setting_of_the_paper_starts_with_four() -> None:
+    for setting in SETTINGS.values():
+        assert setting.initial_pool == POOL.candidates

@@ -1,0 +1,71 @@
+"""`prnas` as a real process."""
+
+import contextlib
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+
+def prnas(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "prnas", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"},
+    )
+
+
+def good(*arguments: str, cwd: Path | None = None) -> str:
+    done = prnas(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def bad(*arguments: str, cwd: Path | None = None) -> str:
+    """A user's mistake: one message, exit code 2, nothing printed, no traceback."""
+    done = prnas(*arguments, cwd=cwd)
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def in_terminal(columns: int, *arguments: str) -> str:
+    """What a person sees in a terminal of that width."""
+    main_end, other_end = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "PYTHONUTF8": "1"}
+    command = [sys.executable, "-m", "prnas", *arguments]
+    process = subprocess.Popen(command, stdout=other_end, env=environment)
+    os.close(other_end)
+    seen = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when the process is
+        while chunk := os.read(main_end, 65536):
+            seen += chunk
+    os.close(main_end)
+    assert process.wait() == 0
+    return seen.decode()
+
+
+def uncoloured(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def modules_after(*arguments: str) -> set[str]:
+    """What a real process has imported once the command is done."""
+    program = (
+        "import sys; from prnas.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "print('\\n@'.join(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
+    )
+    assert done.stdout
+    return set(done.stderr.split("\n@"))

@@ -1,0 +1,31 @@
+"""Fixtures for tests of every folder; the conftest.py at the top takes them from here."""
+
+from pathlib import Path
+
+import pytest
+
+from prnas.searching.api import start
+from tests.support.in_process import Cli
+from tests.support.settings import small_config, write_images
+from tests.support.watching import folder_of
+
+
+@pytest.fixture
+def here(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Cli:
+    """The command line in an empty folder, which is also where data sets would be."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRNAS_DATA", str(tmp_path / "kept"))
+    return Cli(capsys)
+
+
+@pytest.fixture(scope="session")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_images(tmp_path_factory.mktemp("data") / "images.npz")
+
+
+@pytest.fixture(scope="session")
+def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was never stopped."""
+    return folder_of(start(small_config(images), runs=tmp_path_factory.mktemp("reference")))

@@ -1,0 +1,66 @@
+"""A small search that has everything: cycles, grace epochs, children, both cells."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prnas.config.retrain import RetrainConfig
+from prnas.config.search import SearchConfig
+
+
+def write_images(path: Path, number: int = 96, size: int = 8, classes: int = 3) -> Path:
+    """Images that can be told apart, as an npz file."""
+    generator = np.random.default_rng(0)
+    labels = np.arange(number) % classes
+    images = generator.integers(0, 120, (number, size, size, 3))
+    images[..., 0] += (labels * 60)[:, None, None]
+    np.savez(
+        path,
+        x_train=images.astype(np.uint8),
+        y_train=labels,
+        x_test=images[:12].astype(np.uint8),
+        y_test=labels[:12],
+    )
+    return path
+
+
+def small_config(images: Path, /, **changes: Any) -> SearchConfig:
+    """`changes`: sections to replace, by name, as plain data."""
+    cycle = {"epochs": 2, "grace_epochs": 1, "morphisms": 2, "candidates": 4}
+    plain: dict[str, Any] = {
+        "seed": 1,
+        "schedule": {
+            "cycles": [
+                cycle,
+                {**cycle, "candidates": 4},
+                {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1},
+            ]
+        },
+        "network": {"cells": 3, "channels": 4, "nodes": 2},
+        "data": {"name": f"npz:{images}", "crop_padding": 1},
+        "batch": {"min": 8, "multiple": 4, "max": 16, "every": 2},
+        "compute": {"accelerator": "cpu", "threads": 1},
+    }
+    for name, value in changes.items():
+        plain[name] = {**plain.get(name, {}), **value} if isinstance(value, dict) else value
+    return SearchConfig.from_data(plain)
+
+
+def small_training(images: Path, /, **changes: Any) -> RetrainConfig:
+    """A small training that has everything: auxiliary head, drop-path, Cutout, warm-up, smoothing.
+
+    `changes`: sections to replace, by name, as plain data.
+    """
+    plain: dict[str, Any] = {
+        "seed": 1,
+        "genotype": "pr-darts-dl1",
+        "network": {"cells": 3, "channels": 4, "drop_path": 0.4},
+        "training": {"epochs": 4, "warmup_epochs": 1, "label_smoothing": 0.1},
+        "data": {"name": f"npz:{images}", "crop_padding": 1, "cutout": 2},
+        "batch": {"min": 20, "multiple": 4, "max": 20},
+        "compute": {"accelerator": "cpu", "threads": 1},
+    }
+    for name, value in changes.items():
+        plain[name] = {**plain.get(name, {}), **value} if isinstance(value, dict) else value
+    return RetrainConfig.from_data(plain)

@@ -1,0 +1,92 @@
+"""Random values of the search space, for property tests."""
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import strategies as st
+
+from prnas.space.edge_pool import EdgePool
+from prnas.space.genotype import NUM_INPUTS, Cell, Edge, Genotype
+from prnas.space.morphisms import morphs
+from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
+from prnas.space.pools import CellPools
+from prnas.space.setting import SETTINGS, Limits, Setting
+
+odd = st.integers(0, 4).map(lambda half: 2 * half + 1)
+convs = st.builds(Conv, odd, st.integers(1, 3), st.lists(st.integers(1, 4), max_size=3).map(tuple))
+pools = st.builds(Pool, st.sampled_from(["max", "avg"]), st.sampled_from([3, 5]))
+kept_operations = st.one_of(convs, pools, st.just(Skip()), st.just(Conv1x7x1()))
+operations = st.one_of(kept_operations, st.just(Zero()))
+seeds = st.integers(0, 2**32)
+architecture_weights = st.floats(-50, 50) | st.sampled_from([0.0, 1.0])
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> Limits:
+    least, most = sorted((draw(odd), draw(odd)))
+    bound = st.none() | st.integers(1, 4)
+    depth = draw(st.none() | st.integers(0, 3))
+    return Limits(least, most, draw(st.integers(1, 3)), depth, draw(bound))
+
+
+@st.composite
+def convs_within(draw: st.DrawFn, bounds: Limits) -> Conv:
+    """A convolution inside the limits: a random walk of legal morphisms from the smallest."""
+    op: Operation = Conv(bounds.kernel_min)
+    for _ in range(draw(st.integers(0, 8))):
+        children = morphs(op, bounds)
+        if not children:
+            break
+        op = draw(st.sampled_from([child for _, child in children]))
+    assert isinstance(op, Conv)
+    return op
+
+
+@st.composite
+def cells(
+    draw: st.DrawFn,
+    max_nodes: int = 5,
+    repeated: bool | None = None,
+    ops: st.SearchStrategy[Operation] = kept_operations,
+) -> Cell:
+    repeated = draw(st.booleans()) if repeated is None else repeated
+    nodes: list[tuple[Edge, Edge]] = []
+    for number in range(draw(st.integers(1, max_nodes))):
+        states = st.integers(0, NUM_INPUTS + number - 1)
+        pair = draw(st.lists(states, min_size=2, max_size=2, unique=not repeated))
+        first, second = (Edge(state, draw(ops)) for state in pair)
+        nodes.append((first, second))
+    inner = range(NUM_INPUTS, NUM_INPUTS + len(nodes))
+    concat = draw(st.lists(st.sampled_from(inner), min_size=1, unique=True))
+    return Cell(tuple(nodes), tuple(concat), repeated)
+
+
+genotypes = st.builds(Genotype, cells(), cells())
+settings_of_the_paper = st.sampled_from(list(SETTINGS.values()))
+
+
+@st.composite
+def evolved_pools(draw: st.DrawFn, max_nodes: int = 4) -> tuple[Setting, CellPools]:
+    """Pools of a setting of the paper after some replacements with random weights."""
+    setting = draw(settings_of_the_paper)
+    if draw(st.booleans()):
+        setting = replace(setting, initial_pool=(Zero(), *setting.initial_pool))
+    cell = CellPools.initial(draw(st.integers(1, max_nodes)), setting.initial_pool)
+    generator = Random(draw(seeds))
+    for _ in range(draw(st.integers(0, 4))):
+        weights = random_weights(cell, generator)
+        cell, _ = cell.evolve(weights, 3, 3, setting.limits, generator)
+    return setting, cell
+
+
+def random_weights(cell: CellPools, generator: Random) -> list[list[float]]:
+    return [[generator.gauss(0, 1) for _ in pool.candidates] for pool in cell.edges]
+
+
+@st.composite
+def weighted_pools(draw: st.DrawFn) -> tuple[EdgePool, list[float]]:
+    """An edge's pool of any operations, with an architecture weight for each (ties included)."""
+    held = draw(st.lists(operations, min_size=1, max_size=8, unique=True))
+    size = len(held)
+    weights = draw(st.lists(architecture_weights, min_size=size, max_size=size))
+    return EdgePool.initial(held), weights

@@ -1,0 +1,180 @@
+"""A search that trains nothing: its events and records, for what shows or writes them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from prnas.config import recipes
+from prnas.config.search import SearchConfig
+from prnas.runs.callbacks import Callback, SearchResult, Start, Step, Validating
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Parts, Score
+from prnas.space import zoo
+from prnas.space.analysis.statistics import (
+    PoolStatistics,
+    average_statistics,
+    cell_statistics,
+    edge_statistics,
+)
+from prnas.space.change import Change
+from prnas.space.genotype import ROLES
+from prnas.space.pools import Pools
+
+STEPS = 4
+PARTS = Parts(data=0.5, architecture=1.0, weights=2.0, validation=0.5, saving=0.25, other=0.25)
+
+
+def quick(*overrides: str) -> SearchConfig:
+    return SearchConfig.from_data(recipes.get("quick").to_data(), overrides)
+
+
+def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -> EpochRecord:
+    one = config.schedule.cycles[cycle]
+    grace = epoch < one.grace_epochs
+    total = sum(before.epochs for before in config.schedule.cycles[:cycle]) + epoch
+    better = total / config.schedule.num_epochs
+    fields: dict[str, Any] = {
+        "cycle": cycle,
+        "epoch": epoch,
+        "total_epoch": total,
+        "grace": grace,
+        "steps": STEPS,
+        "lr": 0.025 - 0.015 * epoch / one.epochs,
+        "batch": 64,
+        "weights": Score(loss=2.3 - better, accuracy=0.1 + 0.8 * better, images=719),
+        "architecture": None
+        if grace
+        else Score(loss=2.4 - better, accuracy=0.1 + 0.7 * better, images=719),
+        "validation": Score(loss=2.5 - better, accuracy=0.1 + 0.6 * better, images=718),
+        "seconds": 4.5,
+        "images_per_second": 1234.5,
+        "memory": 1.25e9,
+        "parts": PARTS,
+    }
+    return EpochRecord(**{**fields, **changes})
+
+
+def evolve(config: SearchConfig, cycle: int, pools: Pools, generator: Random) -> Change:
+    one = config.schedule.cycles[cycle]
+    changes = [
+        pools.cell(role).evolve(
+            [[generator.gauss(0, 1) for _ in pool.candidates] for pool in pools.cell(role).edges],
+            one.survivors,
+            one.morphisms,
+            config.space.limits,
+            generator,
+            last=cycle == len(config.schedule.cycles) - 1,
+        )[1]
+        for role in ROLES
+    ]
+    return Change(*changes)
+
+
+def _plain(statistics: PoolStatistics) -> dict[str, Any]:
+    data = asdict(statistics)
+    return {**data, "kernels": {str(size): share for size, share in data["kernels"].items()}}
+
+
+def cycle_record(cycle: int, before: Pools, change: Change, after: Pools) -> CycleRecord:
+    statistics: dict[str, Any] = {
+        "average": _plain(average_statistics(after, change)),
+        "discoverable": 15,
+    }
+    for role in ROLES:
+        pairs = zip(after.cell(role).edges, change.cell(role).edges, strict=True)
+        statistics[role] = {
+            "cell": _plain(cell_statistics(after.cell(role), change.cell(role))),
+            "edges": [_plain(edge_statistics(*pair)) for pair in pairs],
+        }
+    return CycleRecord(
+        cycle=cycle,
+        pools={
+            role: [[op.label for op in pool.candidates] for pool in before.cell(role).edges]
+            for role in ROLES
+        },
+        architecture={
+            role: [[0.0] * len(pool.candidates) for pool in before.cell(role).edges]
+            for role in ROLES
+        },
+        change=change.to_json(),
+        statistics=statistics,
+    )
+
+
+def start_of(config: SearchConfig, folder: Path | None, **changes: Any) -> Start:
+    fields: dict[str, Any] = {
+        "config": config,
+        "folder": folder,
+        "device": "cpu",
+        "world_size": 1,
+        "pools": Pools.initial(config.network.nodes, config.space.initial_pool),
+        "num_parameters": 123_456,
+        "resumed": False,
+        "cycle": 0,
+        "epoch": 0,
+    }
+    return Start(**{**fields, **changes})
+
+
+def play(
+    callbacks: Sequence[Callback],
+    config: SearchConfig | None = None,
+    folder: Path | None = None,
+    cycles: int | None = None,
+) -> SearchResult:
+    """Tell the callbacks of a whole search, or of its first cycles only."""
+    config = config or quick()
+    result = SearchResult(zoo.get("pr-darts-dl2"), folder, (), (), 200.0)
+    for name, event in events(config, folder, cycles):
+        for one in callbacks:
+            getattr(one, name)(*event)
+        if name == "on_epoch":
+            result = SearchResult(result.genotype, folder, (*result.epochs, event[0]), (), 200.0)
+    if cycles is None:
+        for one in callbacks:
+            one.on_end(result)
+    for one in callbacks:
+        one.close()
+    return result
+
+
+def events(
+    config: SearchConfig, folder: Path | None, cycles: int | None = None
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    generator = Random(0)
+    start = start_of(config, folder)
+    pools = start.pools
+    yield "on_start", (start,)
+    for cycle, one in enumerate(config.schedule.cycles[:cycles]):
+        batch = BatchRecord(cycle=cycle, epoch=0, step=0, batch=64, reason="start")
+        yield "on_batch", (batch,)
+        for epoch in range(one.epochs):
+            record = epoch_record(config, cycle, epoch)
+            for step in range(STEPS):
+                yield "on_step", (step_of(record, step, config),)
+            for images in (360, 718):
+                yield "on_validating", (Validating(images, 718),)
+            yield "on_epoch", (record,)
+        change = evolve(config, cycle, pools, generator)
+        before, pools = pools, pools.apply(change)
+        yield "on_cycle", (cycle_record(cycle, before, change, pools), pools)
+
+
+def step_of(record: EpochRecord, step: int, config: SearchConfig) -> Step:
+    return Step(
+        cycle=record.cycle,
+        epoch=record.epoch,
+        grace=record.grace,
+        step=step,
+        images=719 * (step + 1) // STEPS,
+        epoch_images=719,
+        lr=record.lr,
+        batch=record.batch,
+        weights_loss=record.weights.loss,
+        weights_accuracy=record.weights.accuracy,
+        architecture_accuracy=record.architecture.accuracy if record.architecture else None,
+        images_per_second=record.images_per_second,
+        memory=record.memory,
+        seconds_left=4.5 * (config.schedule.num_epochs - record.total_epoch) if step else None,
+    )

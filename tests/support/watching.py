@@ -1,0 +1,145 @@
+"""What the tests of the search share: a callback that watches, and comparing runs."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from prnas.runs.callbacks import (
+    Callback,
+    RetrainResult,
+    SearchResult,
+    Start,
+    Step,
+    TrainingCallback,
+    TrainingStart,
+    TrainingStep,
+)
+from prnas.runs.checkpoint import Checkpoints
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, read_records, without_varying
+from prnas.searching.api import Stopped, start
+from prnas.space.pools import Pools
+from tests.support.settings import small_config
+
+
+class Watch(Callback):
+    """Remembers what it was told; may act at a given step."""
+
+    def __init__(self, at: int | None = None, act: Any = None) -> None:
+        self.steps: list[Step] = []
+        self.batches: list[BatchRecord] = []
+        self.events: list[str] = []
+        self.messages: list[str] = []
+        self.at, self.act = at, act
+
+    def on_start(self, start: Start) -> None:
+        self.events.append("start")
+        self.start = start
+
+    def on_step(self, step: Step) -> None:
+        self.steps.append(step)
+        if self.at == len(self.steps):
+            self.act()
+
+    def on_batch(self, record: BatchRecord) -> None:
+        self.batches.append(record)
+
+    def on_epoch(self, record: EpochRecord) -> None:
+        self.events.append("epoch")
+
+    def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
+        self.events.append("cycle")
+
+    def on_message(self, text: str) -> None:
+        self.messages.append(text)
+
+    def on_end(self, result: SearchResult) -> None:
+        self.events.append("end")
+
+    def close(self) -> None:
+        self.events.append("close")
+
+
+class WatchTraining(TrainingCallback):
+    """As `Watch`, of a training."""
+
+    def __init__(self, at: int | None = None, act: Any = None) -> None:
+        self.steps: list[TrainingStep] = []
+        self.batches: list[BatchRecord] = []
+        self.messages: list[str] = []
+        self.at, self.act = at, act
+
+    def on_start(self, start: TrainingStart) -> None:
+        self.start = start
+
+    def on_step(self, step: TrainingStep) -> None:
+        self.steps.append(step)
+        if self.at == len(self.steps):
+            self.act()
+
+    def on_batch(self, record: BatchRecord) -> None:
+        self.batches.append(record)
+
+    def on_message(self, text: str) -> None:
+        self.messages.append(text)
+
+
+def folder_of(one: SearchResult | RetrainResult | Stopped) -> Path:
+    assert one.folder is not None
+    return one.folder
+
+
+def last_state(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    checkpoint, problems = Checkpoints(folder / "checkpoints", 2).newest()
+    assert checkpoint is not None
+    assert not problems
+    state = dict(checkpoint.state)
+    for timed in ("elapsed", "work_done", "so_far", "records"):
+        state.pop(timed)
+    (state.get("trained") or {}).pop("seconds", None)
+    return state, checkpoint.tensors
+
+
+def assert_same_run(one: Path, other: Path) -> None:
+    """Bit for bit, but for times."""
+    ours, theirs = (list(read_records(folder / "records.jsonl")) for folder in (one, other))
+    assert [without_varying(record) for record in ours] == [
+        without_varying(record) for record in theirs
+    ]
+    results = ("genotype.json", "model/model.safetensors", "model/model.json")
+    assert any((one / name).exists() for name in results)
+    for name in results:
+        assert (one / name).exists() == (other / name).exists()
+        if (one / name).exists():
+            assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    (state, tensors), (other_state, other_tensors) = last_state(one), last_state(other)
+    assert state == other_state
+    assert tensors.keys() == other_tensors.keys()
+    for name, tensor in tensors.items():
+        assert torch.equal(tensor, other_tensors[name]), name
+
+
+def stopped(images: Path, runs: Path, at: int = 9) -> Path:
+    stop = Watch(at, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Stopped) as caught:
+        start(small_config(images), runs=runs, callbacks=[stop])
+    return folder_of(caught.value)
+
+
+class Shaky:
+    """A memory probe that says something else every time."""
+
+    total = 1.0
+
+    def __init__(self, *shares: float) -> None:
+        self.shares = list(shares)
+
+    def peak(self) -> float:
+        self.shares.append(self.shares.pop(0))
+        return self.shares[0]
+
+    def reset(self) -> None:
+        pass
