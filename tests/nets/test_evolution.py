@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections.abc import Sequence
 from random import Random
 
 import pytest
@@ -9,11 +10,12 @@ import torch
 from torch.nn import functional as F
 
 from benchmarks.textbook import textbook_of
-from prnas.nets.relaxation import softmax
+from prnas.config.search import ArchitectureConfig
+from prnas.nets.relaxation import Relaxation
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.change import Added, CellChange, Change, EdgeChange
 from prnas.space.edge_pool import EdgePool
-from prnas.space.genotype import ROLES
+from prnas.space.genotype import ROLES, Role
 from prnas.space.morphisms import MORPHISMS, WIDEN
 from prnas.space.operations import Conv, Operation, Pool, Skip
 from prnas.space.pools import CellPools, Pools
@@ -221,14 +223,15 @@ def test_architecture_weights_are_in_the_state() -> None:
 def test_another_relaxation_plugs_in() -> None:
     calls: list[int] = []
 
-    def only_the_first(
-        architecture: list[torch.Tensor], generator: torch.Generator | None
-    ) -> list[torch.Tensor]:
-        calls.append(len(architecture))
-        return [torch.eye(len(weights))[0] * weights.exp() for weights in architecture]
+    class OnlyTheFirst(Relaxation):
+        def mix(
+            self, role: Role, weights: Sequence[torch.Tensor], generator: torch.Generator | None
+        ) -> list[torch.Tensor]:
+            calls.append(len(weights))
+            return [torch.eye(len(edge))[0] * edge.exp() for edge in weights]
 
     pools = random_pools(SETTINGS["darts-like"], 2, Random(0))
-    supernet = build_supernet(pools, 4, 3, 5, relaxation=only_the_first)  # pyright: ignore[reportArgumentType]
+    supernet = build_supernet(pools, 4, 3, 5, relaxation=OnlyTheFirst(ArchitectureConfig()))
     firsts = [
         CellPools(
             2, tuple(EdgePool.initial(edge.candidates[:1]) for edge in pools.cell(role).edges)
@@ -247,8 +250,9 @@ def test_another_relaxation_plugs_in() -> None:
 
 
 def test_softmax_is_the_default() -> None:
+    relaxation = build_supernet(Pools.initial(2, (Skip(), Conv(3))), 4, 3, 5).relaxation
     weights = [torch.tensor([0.0, 1.0]), torch.tensor([3.0])]
-    assert [mixed.tolist() for mixed in softmax(weights)] == [
+    assert [mixed.tolist() for mixed in relaxation.mix("normal", weights, None)] == [
         weights[0].softmax(0).tolist(),
         [1.0],
     ]

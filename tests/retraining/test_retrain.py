@@ -20,10 +20,10 @@ from prnas.data.augment import Augmentation, plain
 from prnas.data.dataset import load, normalization
 from prnas.data.streams import Stream
 from prnas.io.errors import UserError
-from prnas.retraining import step as retrain_steps
 from prnas.retraining.api import resume, start
-from prnas.retraining.loop import learning_rate
+from prnas.retraining.retraining import Retraining, learning_rate
 from prnas.retraining.seeds import resume_seeds, start_seeds
+from prnas.runs.attempt import Outcome
 from prnas.runs.generators import seed_for, torch_generator
 from prnas.runs.records import TrainedRecord, TrainingRecord, read_records, without_varying
 from prnas.runs.session import Stopped
@@ -240,15 +240,15 @@ def test_memory_decides_the_batch_if_asked_to(images: Path, tmp_path: Path) -> N
 def test_out_of_memory_lowers_the_batch(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = retrain_steps.RetrainSteps.forward_backward
+    real = Retraining._gradients  # pyright: ignore[reportPrivateUsage]
 
-    def limited(self: retrain_steps.RetrainSteps, part: str) -> tuple[float, float]:
+    def limited(self: Retraining) -> Outcome:
         if self.batch.batch > 8:
-            real(self, part)
+            real(self)
             raise MemoryError
-        return real(self, part)
+        return real(self)
 
-    monkeypatch.setattr(retrain_steps.RetrainSteps, "forward_backward", limited)
+    monkeypatch.setattr(Retraining, "_gradients", limited)
     config = small_training(images, batch={"min": 4, "multiple": 4, "max": 16, "every": 2})
     watch = WatchTraining()
     start(config, runs=tmp_path, callbacks=[watch], probe=Shaky(0.1))
@@ -260,10 +260,10 @@ def test_out_of_memory_lowers_the_batch(
 def test_numbers_that_are_not_finite_stop_it(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: retrain_steps.RetrainSteps, part: str) -> tuple[float, float]:
-        return float("nan"), 0.0
+    def broken(self: Retraining) -> Outcome:
+        return Outcome(float("nan"), 0.0)
 
-    monkeypatch.setattr(retrain_steps.RetrainSteps, "forward_backward", broken)
+    monkeypatch.setattr(Retraining, "_gradients", broken)
     with pytest.raises(UserError, match=r"not a finite number \(epoch 1, step 1\).*training\.lr"):
         start(small_training(images), runs=tmp_path)
 

@@ -13,7 +13,7 @@ from prnas.models.evaluate import evaluate
 from prnas.retraining import api as retrain
 from prnas.runs.callbacks import SearchResult
 from prnas.searching.api import start
-from prnas.searching.loop import Engine
+from prnas.searching.search import Search
 from prnas.space.genotype import ROLES
 from tests.support.settings import small_config, small_training
 
@@ -148,15 +148,15 @@ def test_pools_of_one_candidate(tmp_path: Path) -> None:
 
 
 def begin_with_weights(extreme: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Engine.run
+    real = Search.go
 
-    def run(self: Engine) -> None:
+    def go(self: Search) -> None:
         with torch.no_grad():
             for weights in self.state.architecture_parameters:
                 weights[0], weights[1] = extreme, -extreme
         real(self)
 
-    monkeypatch.setattr(Engine, "run", run)
+    monkeypatch.setattr(Search, "go", go)
 
 
 @pytest.mark.parametrize("extreme", [1e4, -1e4])

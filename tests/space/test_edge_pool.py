@@ -48,7 +48,7 @@ def test_the_last_conv_stays_but_in_the_last_cycle() -> None:
     kept, change = POOL.prune(weights, 2, Random(0))
     assert kept.candidates == (Pool("max"), Conv(3))
     assert [one.op for one in change.pruned] == [Pool("avg"), Skip()]
-    assert change.pruned[0].probability == pytest.approx(softmax(weights, 4)[1])
+    assert change.pruned[0].probability == pytest.approx(softmax(weights)[1])
     assert POOL.prune(weights, 1, Random(0))[0].candidates == (Conv(3),)
     assert POOL.prune(weights, 1, Random(0), last=True)[0].candidates == (Pool("max"),)
 

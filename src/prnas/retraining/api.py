@@ -7,14 +7,13 @@ from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.io.errors import FormatError, UserError
 from prnas.report.default_callbacks import for_training
-from prnas.retraining.loop import Retraining
+from prnas.retraining.retraining import Retraining
 from prnas.runs.batch_size import MemoryProbe
-from prnas.runs.callbacks import RetrainResult, TrainingCallback, TrainingStart
-from prnas.runs.folder import GENOTYPE, RECORDS, RunFolder
+from prnas.runs.callbacks import RetrainResult, TrainingCallback
+from prnas.runs.folder import GENOTYPE
 from prnas.runs.integrity import check_genotype
 from prnas.runs.processes import Processes
-from prnas.runs.records import TrainingRecord, read_records
-from prnas.runs.session import Kind, NewFolder, Stopped, resume_run, start_run
+from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
 
@@ -79,7 +78,7 @@ def start(
     `processes`: those of an earlier run in the same program, which cannot be launched twice.
     """
     new = NewFolder(runs, name, recipe, command)
-    return start_run(TRAINING, config, new, callbacks, probe, processes)
+    return start_run(Retraining, config, new, callbacks, probe, processes)
 
 
 def resume(
@@ -95,53 +94,4 @@ def resume(
 
     `overrides` may change how it is computed (`compute`, `checkpoints`), not what is trained.
     """
-    return resume_run(TRAINING, folder, overrides, callbacks, command, probe, processes)
-
-
-def _start_of(loop: Retraining, folder: Path | None, resumed: bool) -> TrainingStart:
-    return TrainingStart(
-        config=loop.config,
-        folder=folder,
-        device=str(loop.processes.device),
-        world_size=loop.processes.size,
-        num_parameters=loop.size.parameters,
-        macs=loop.size.macs,
-        train_images=loop.epoch_images,
-        test_images=len(loop.data.test),
-        resumed=resumed,
-        epoch=loop.state.position.epoch,
-    )
-
-
-class _Kept(TrainingCallback):
-    """Keeps the records of a training that writes none."""
-
-    def __init__(self) -> None:
-        self.epochs: list[TrainingRecord] = []
-
-    def on_epoch(self, record: TrainingRecord) -> None:
-        self.epochs.append(record)
-
-
-def _records_of(folder: RunFolder) -> tuple[TrainingRecord, ...]:
-    """Of the whole run, not only since it was resumed."""
-    records = read_records(folder.path / RECORDS)
-    return tuple(one for one in records if isinstance(one, TrainingRecord))
-
-
-def _result_of(loop: Retraining, folder: RunFolder | None, kept: _Kept) -> RetrainResult:
-    assert loop.trained is not None
-    return RetrainResult(
-        model=loop.model(),
-        folder=folder.path if folder else None,
-        seed=loop.config.seed,
-        test_error=loop.trained.test_error,
-        averaged_epochs=loop.trained.averaged_epochs,
-        epochs=_records_of(folder) if folder else tuple(kept.epochs),
-        parameters=loop.trained.parameters,
-        macs=loop.trained.macs,
-        seconds=loop.state.elapsed,
-    )
-
-
-TRAINING = Kind(RetrainConfig, Retraining, _start_of, _Kept, _result_of)
+    return resume_run(Retraining, folder, overrides, callbacks, command, probe, processes)

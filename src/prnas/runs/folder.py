@@ -118,7 +118,6 @@ class RunFolder:
             raise UserError(
                 f"{self.path} has results, but no checkpoint to go on from; it is left as it is"
             )
-        self.checkpoints.set_aside_broken()
         self._open_records(checkpoint.records if checkpoint else b"")
         return checkpoint, problems
 

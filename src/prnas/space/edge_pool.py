@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import exp, isfinite
 from operator import attrgetter
 from random import Random
 from typing import Annotated, Any, ClassVar
@@ -14,6 +13,7 @@ from prnas.io.reading import validated
 from prnas.space.change import Added, EdgeChange, Pruned
 from prnas.space.morphisms import MORPHISMS, Morphism, morphs
 from prnas.space.operations import STRICT, Conv, Operation, OperationField, Zero, checked_tuple
+from prnas.space.scores import Scores, as_probabilities, checked_scores, softmax
 from prnas.space.setting import Limits
 
 
@@ -87,16 +87,16 @@ class EdgePool:
         The best convolution always stays, except in the `last` cycle, when instead a 'zero' goes
         before anything else, since no genotype may keep it. The generator breaks ties.
         """
-        change = self._prune(weights, keep, generator, last)
+        change = self._prune(weights, keep, generator, last, softmax)
         return self.apply(change), change
 
     def _prune(
-        self, weights: Sequence[float], keep: int, generator: Random, last: bool
+        self, weights: Sequence[float], keep: int, generator: Random, last: bool, scores: Scores
     ) -> EdgeChange:
         if keep < 1:
             raise ValueError(f"a pool keeps at least one candidate, got {keep}")
-        probabilities = softmax(weights, len(self.candidates))
-        ranked = ranking(weights, generator)
+        values = checked_scores(scores, weights, len(self.candidates))
+        ranked = ranking(values, weights, generator)
         if last:
             ranked.sort(key=lambda place: isinstance(self.candidates[place], Zero))
         stay = ranked[:keep]
@@ -106,7 +106,7 @@ class EdgePool:
                 stay[-1] = convs[0]
         return EdgeChange(
             pruned=tuple(
-                Pruned(op, probabilities[place])
+                Pruned(op, values[place])
                 for place, op in enumerate(self.candidates)
                 if place not in stay
             )
@@ -121,7 +121,7 @@ class EdgePool:
         the child is unknown to this edge; only when no unknown child is left, given that it is
         not in the pool now. If there is none either, the pool stays smaller.
         """
-        change = self._replace(self.candidates, weights, number, limits, generator)
+        change = self._replace(self.candidates, weights, number, limits, generator, softmax)
         return self.apply(change), change
 
     def _replace(
@@ -131,8 +131,9 @@ class EdgePool:
         number: int,
         limits: Limits,
         generator: Random,
+        scores: Scores,
     ) -> EdgeChange:
-        probabilities = softmax(weights, len(parents))
+        probabilities = as_probabilities(checked_scores(scores, weights, len(parents)))
         children = _children(parents, probabilities, limits)
         held, present = self.held, set(parents)
         unknown = [one for one in children if one[2] not in held]
@@ -168,14 +169,15 @@ class EdgePool:
         generator: Random,
         *,
         last: bool = False,
+        scores: Scores = softmax,
     ) -> tuple["EdgePool", EdgeChange]:
         """Prune, then replace: an edge's part in the end of a cycle."""
-        pruned = self._prune(weights, keep, generator, last)
+        pruned = self._prune(weights, keep, generator, last, scores)
         gone = [one.op for one in pruned.pruned]
         stay = [place for place, op in enumerate(self.candidates) if op not in gone]
         parents = [self.candidates[place] for place in stay]
         left = [weights[place] for place in stay]
-        change = pruned.then(self._replace(parents, left, number, limits, generator))
+        change = pruned.then(self._replace(parents, left, number, limits, generator, scores))
         return self.apply(change), change
 
     def to_json(self) -> dict[str, Any]:
@@ -189,23 +191,14 @@ class EdgePool:
 _ADAPTER = TypeAdapter(EdgePool)
 
 
-def softmax(weights: Sequence[float], size: int) -> list[float]:
-    """The probabilities of `size` candidates from their architecture weights."""
-    if len(weights) != size:
-        raise ValueError(f"{size} candidates need {size} architecture weights, got {len(weights)}")
-    if not all(map(isfinite, weights)):
-        raise ValueError(f"architecture weights must be finite, got {list(weights)}")
-    top = max(weights)
-    powers = [exp(weight - top) for weight in weights]
-    total = sum(powers)
-    return [power / total for power in powers]
+def ranking(scores: Sequence[float], weights: Sequence[float], generator: Random) -> list[int]:
+    """Indices from the highest score to the lowest, those of equal scores by weight.
 
-
-def ranking(weights: Sequence[float], generator: Random) -> list[int]:
-    """Places from the highest weight to the lowest, equals in an order drawn by the generator."""
-    places = list(range(len(weights)))
-    generator.shuffle(places)
-    return sorted(places, key=lambda place: -weights[place])
+    Candidates that are equal in both come in an order drawn by the generator.
+    """
+    indices = list(range(len(scores)))
+    generator.shuffle(indices)
+    return sorted(indices, key=lambda index: (-scores[index], -weights[index]))
 
 
 Child = tuple[int, Morphism, Operation, float]

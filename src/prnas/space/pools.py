@@ -12,6 +12,7 @@ from prnas.space.change import CellChange, Change, EdgeChange
 from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import MAX_NODES, NUM_INPUTS, Role
 from prnas.space.operations import STRICT, Operation, checked_int
+from prnas.space.scores import Scores, softmax
 from prnas.space.setting import Limits
 
 CellWeights = Sequence[Sequence[float]]  # for each edge, an architecture weight a candidate
@@ -77,11 +78,14 @@ class CellPools:
         generator: Random,
         *,
         last: bool = False,
+        scores: Scores = softmax,
     ) -> tuple["CellPools", CellChange]:
         """Prune and replace on every edge: the end of a cycle."""
         return self._each(
             weights,
-            lambda pool, alphas: pool.evolve(alphas, keep, number, limits, generator, last=last),
+            lambda pool, alphas: pool.evolve(
+                alphas, keep, number, limits, generator, last=last, scores=scores
+            ),
         )
 
     def _each(
