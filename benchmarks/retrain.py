@@ -20,9 +20,9 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.measure import number_of, print_number, ratio
-from benchmarks.textbook_network import TextbookNetwork
 from prnas.config.retrain import RetrainConfig
 from prnas.data.dataset import load
+from prnas.nets.plain import Network
 from prnas.retraining.retraining import Retraining
 from prnas.runs.batch_size import CpuProbe
 from prnas.runs.processes import Processes
@@ -94,7 +94,7 @@ class Varied(Dataset[tuple[Tensor, int]]):
 
 def plain(name: str, batch: int, steps: int, folder: Path) -> float:
     given = arrays(folder)
-    network = TextbookNetwork(zoo.get(name))
+    network = Network(zoo.get(name))
     optimizer = torch.optim.SGD(network.parameters(), 0.025, momentum=0.9, weight_decay=3e-4)
     images = Varied(given["x_train"], given["y_train"])
     batches = iter(DataLoader(images, batch, shuffle=True, num_workers=2, drop_last=True))

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from benchmarks.textbook import textbook_of
 from prnas.config.search import ArchitectureConfig
 from prnas.nets.relaxation import Relaxation
 from prnas.nets.supernet import Supernet, build_supernet
@@ -21,7 +20,7 @@ from prnas.space.operations import Conv, Operation, Pool, Skip
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Limits
 from tests.support.strategies import random_weights
-from tests.support.supernets import check_equal, random_pools, randomized
+from tests.support.supernets import check_equal, plain_of, random_pools, randomized
 
 
 def step(supernet: Supernet, images: torch.Tensor, optimizer: torch.optim.Optimizer) -> float:
@@ -91,7 +90,7 @@ def test_survivors_keep_their_very_tensors(name: str) -> None:
             ):
                 assert weights.tolist() == [0.0] * len(edge.candidates)
         supernet.double()
-        check_equal(supernet, textbook_of(supernet, 4, 3, 5), torch.randn(2, 3, 8, 8).double())
+        check_equal(supernet, plain_of(supernet), torch.randn(2, 3, 8, 8).double())
         supernet.float()
 
 
