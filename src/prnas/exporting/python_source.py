@@ -5,7 +5,6 @@ The code is that of `prnas.nets.plain`, as far as the network needs it, and of `
 
 import ast
 import inspect
-import symtable
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -185,38 +184,28 @@ def _definitions(module: ModuleType) -> dict[str, str]:
 
 def _needed(definitions: dict[str, str], code: Iterable[str]) -> list[str]:
     """The definitions that the code uses, and those that they use in turn."""
-    names, needed = _globals(code), set[str]()
+    names, needed = _names(code), set[str]()
     while names:
         name = names.pop()
         if name in definitions and name not in needed:
             needed.add(name)
-            names |= _globals([definitions[name]])
+            names |= _names([definitions[name]])
     return [text for name, text in definitions.items() if name in needed]
 
 
-def _globals(code: Iterable[str]) -> set[str]:
-    """The global names that functions, classes and statements use."""
-    tables = [symtable.symtable(text, "code", "exec") for text in code]
-    names: set[str] = set()
-    while tables:
-        table = tables.pop()
-        tables += table.get_children()
-        names |= {
-            symbol.get_name()
-            for symbol in table.get_symbols()
-            if symbol.is_global() or table.get_type() == "module"
-        }
-    return names
+def _names(code: Iterable[str]) -> set[str]:
+    parts = (part for text in code for part in ast.walk(ast.parse(text)))
+    return {part.id for part in parts if isinstance(part, ast.Name)}
 
 
 def _imports(code: Sequence[str]) -> str:
     """The imports that the code uses, sorted as formatters do: PyTorch's after Python's own."""
-    used = _globals(code)
+    used = _names(code)
     lines: set[str] = set()
     for module in (plain, python_functions):
         for part in _parsed(module)[1].body:
             if isinstance(part, ast.Import | ast.ImportFrom):
-                part.names = [one for one in part.names if (one.asname or one.name) in used]
+                part.names = [name for name in part.names if (name.asname or name.name) in used]
                 if part.names:
                     lines.add(ast.unparse(part))
     ordered = sorted(lines, key=lambda line: (line.startswith("from"), line))

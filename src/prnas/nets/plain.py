@@ -114,8 +114,8 @@ def project(c_in: int, c_out: int, halve: bool) -> nn.Module:
     """Bring the output of an earlier cell to a cell's number of channels, and size."""
     if halve:
         return FactorizedReduction(c_in, c_out)
-    conv = nn.Conv2d(c_in, c_out, 1, bias=False)
-    return named(relu=nn.ReLU(), conv=conv, bn=nn.BatchNorm2d(c_out))
+    pointwise = nn.Conv2d(c_in, c_out, 1, bias=False)
+    return named(relu=nn.ReLU(), conv=pointwise, bn=nn.BatchNorm2d(c_out))
 
 
 def join(states: list[Tensor], mean: bool) -> Tensor:
@@ -372,12 +372,12 @@ class SearchCell(nn.Module):
     def __init__(self, pools: CellPools, plan: CellPlan, mean: bool) -> None:
         super().__init__()
         self.role, self.num_nodes, self.mean = plan.role, pools.num_nodes, mean
-        first = project(plan.c_before_last, plan.channels, halve=plan.after_reduction)
-        last = project(plan.c_last, plan.channels, halve=False)
-        self.preprocess = nn.ModuleList([first, last])
+        c = plan.channels
+        first = project(plan.c_before_last, c, halve=plan.after_reduction)
+        self.preprocess = nn.ModuleList([first, project(plan.c_last, c, halve=False)])
         self.operations = nn.ModuleList(
             nn.ModuleList(
-                candidate(op, plan.channels, 2 if plan.reduces and source < NUM_INPUTS else 1)
+                candidate(op, c, 2 if plan.reduces and source < NUM_INPUTS else 1)
                 for op in pool.candidates
             )
             for (_, source), pool in zip(pools.positions, pools.edges, strict=True)
