@@ -1,7 +1,7 @@
 """A step of one's own: second-order DARTS, where architecture weights look one weight step ahead.
 
-The gradient of the architecture weights is taken at the weights w' = w - lr * dL_train/dw. Its second
-term, a product with a matrix of second derivatives, is approximated by finite differences
+The gradient of the architecture weights is taken at the weights w' = w - lr * dL_train/dw. Its
+second term, a product with a matrix of second derivatives, is approximated by finite differences
 (Liu et al., "DARTS: Differentiable Architecture Search", 2019, equations 7 and 8).
 """
 

@@ -13,7 +13,7 @@ from prnas.runs.faults import first_not_finite
 from prnas.runs.run import Run
 from prnas.searching import api as search
 from tests.support.settings import small_config, small_training
-from tests.support.watching import Watch, WatchTraining, assert_same_run
+from tests.support.watching import Watch, assert_same_run
 
 Running = list[Run[Any, Any]]
 
@@ -114,9 +114,7 @@ def test_in_the_state_of_a_training(
         spoil(next(one for one in tensors if one.is_floating_point()), float("nan"))
 
     with pytest.raises(UserError, match=r"non-finite.*stem|not finite.*stem") as caught:
-        retrain.start(
-            small_training(images), runs=tmp_path, name="a", callbacks=[WatchTraining(2, act)]
-        )
+        retrain.start(small_training(images), runs=tmp_path, name="a", callbacks=[Watch(2, act)])
     assert "The last checkpoint is kept" in str(caught.value)
     retrain.resume(tmp_path / "a")
     retrain.start(small_training(images), runs=tmp_path, name="whole")

@@ -15,12 +15,12 @@ from prnas.runs.records import (
     from_line,
     read_records,
     to_line,
-    without_varying,
 )
 from prnas.space import zoo
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
 from tests.support.synthetic_search import epoch_record, events, quick
+from tests.support.watching import without_varying
 
 
 def some_records() -> list[Record]:

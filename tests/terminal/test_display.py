@@ -15,8 +15,8 @@ from prnas.space.change import Added, CellChange, Change, EdgeChange, Pruned
 from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL
-from prnas.terminal import amounts, cycle_lines, epoch_lines
-from prnas.terminal.search_display import Display
+from prnas.terminal import amounts, columns, cycle_lines, lines
+from prnas.terminal.display import Display
 from tests.support.synthetic_search import epoch_record, events, play, quick, start_of
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -98,9 +98,7 @@ def test_a_log_has_a_line_an_epoch(capsys: pytest.CaptureFixture[str], tmp_path:
         "about 1 m 30 s left"
     )
     assert "architecture 13.5 %" in epochs[1]
-    assert (
-        "cycle 1/9: 28 pools of 4 (25 % conv, 50 % pool, 25 % skip); 3 epochs, 1 of grace" in lines
-    )
+    assert "cycle 1/9: 28 pools of 4 (25 % conv, 50 % pool, 25 % skip); 3 epochs (1 grace)" in lines
     assert sum(line.startswith("batch size 64") for line in lines) == 9
     assert sum(line.startswith("  normal: pruned") for line in lines) == 9
     assert all(line == line.rstrip() for line in lines)
@@ -207,11 +205,13 @@ def test_names_cannot_drive_the_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_numbers_that_are_none() -> None:
     nan = float("nan")
-    record = epoch_record(
-        quick(), 0, 1, architecture=None, validation=None, images_per_second=nan, memory=nan
-    )
-    assert "?" in epoch_lines.sentence(record, 9, 3, nan)
-    assert "-" in epoch_lines.row(epoch_lines.fitting(200), record, 3)
+    start, record = start_of(quick(), None), epoch_record(quick(), 0, 1)
+    scores = {"weights": record.scores["weights"]}
+    record = epoch_record(quick(), 0, 1, scores=scores, images_per_second=nan, memory=nan)
+    sentence = lines.sentence(start, record, nan)
+    assert sentence.count("?") == 3
+    assert "architecture" not in sentence
+    assert columns.row(columns.columns_for(start, 200), record, 3).split().count("-") == 2
 
 
 def test_memory_that_ran_out_is_told_in_terminals_too(monkeypatch: pytest.MonkeyPatch) -> None:

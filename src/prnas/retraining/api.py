@@ -6,10 +6,10 @@ from pathlib import Path
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.io.errors import FormatError, UserError
-from prnas.report.default_callbacks import for_training
+from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining.retraining import Retraining
 from prnas.runs.batch_size import MemoryProbe
-from prnas.runs.callbacks import RetrainResult, TrainingCallback
+from prnas.runs.events import Callback, RetrainResult
 from prnas.runs.folder import GENOTYPE
 from prnas.runs.integrity import check_genotype
 from prnas.runs.processes import Processes
@@ -26,7 +26,7 @@ def retrain(
     *,
     runs: Path | str | None = None,
     name: str | None = None,
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[Callback] = (),
 ) -> RetrainResult:
     """Train the network of a genotype by a config or a recipe's name.
 
@@ -42,7 +42,7 @@ def retrain(
         runs=None if runs is None else Path(runs),
         name=name,
         recipe=recipe,
-        callbacks=callbacks if runs is None else for_training(callbacks),
+        callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
     )
 
 
@@ -68,7 +68,7 @@ def start(
     runs: Path | None = Path("runs"),
     name: str | None = None,
     recipe: str = "retrain",
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[Callback] = (),
     command: Sequence[str] | None = None,
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
@@ -85,7 +85,7 @@ def resume(
     folder: Path,
     *,
     overrides: Sequence[str] = (),
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[Callback] = (),
     command: Sequence[str] | None = None,
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,

@@ -15,16 +15,15 @@ from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, network_of, save_model
 from prnas.retraining.state import RetrainState
 from prnas.runs.attempt import Outcome, attempt
-from prnas.runs.callbacks import RetrainResult, TrainingStart, TrainingStep
 from prnas.runs.checked_state import whole
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
+from prnas.runs.events import RetrainResult, RunStart
 from prnas.runs.generators import torch_generator
 from prnas.runs.preparation import check_sizes, cosine, draw_indices
-from prnas.runs.records import TrainedRecord, TrainingParts, TrainingRecord
-from prnas.runs.run import Run, RunContext, score
+from prnas.runs.records import EpochRecord, Score, TrainedRecord
+from prnas.runs.run import Run, RunContext
 from prnas.runs.state import Tally
-from prnas.searching.time_left import seconds_left
 from prnas.space.network_size import NetworkSize, network_size
 
 
@@ -42,6 +41,7 @@ class Retraining(Run[RetrainConfig, RetrainState]):
 
     config_type = RetrainConfig
     weights_part = "training"
+    epoch_type = "training"
 
     def __init__(
         self, context: RunContext[RetrainConfig], checkpoint: Checkpoint | None = None
@@ -96,11 +96,15 @@ class Retraining(Run[RetrainConfig, RetrainState]):
         position = self.state.position
         while position.epoch < self.config.training.epochs:
             self.train_epoch()
-            self._end_epoch()
+            self.end_epoch()
         if not position.done:
             self._end()
         if self.folder is not None:  # again for a finished run: resuming it repairs its result
             self.folder.writing(FOLDER, self._save_model)
+
+    @property
+    def lr(self) -> float:
+        return self.state.epoch.lr
 
     @property
     def drop_path(self) -> float:
@@ -166,35 +170,18 @@ class Retraining(Run[RetrainConfig, RetrainState]):
             self.probe.reset()  # the next batch size follows from training, not from this
         return self._tested
 
-    def _end_epoch(self) -> None:
-        state, position, epoch = self.state, self.state.position, self.state.epoch
-        test: Tally | None = None
-        if self.is_validated(
-            self.config.testing.epochs, self.config.training.epochs - position.epoch
-        ):
-            test, _ = self._test()
-            state.errors = [*state.errors, 1 - test.accuracy][-LAST_EPOCHS:]
-        training = epoch.tallies["training"]
-        record = TrainingRecord(
-            epoch=position.epoch,
-            steps=position.step,
-            lr=epoch.lr,
-            drop_path=self.drop_path,
-            batch=self.batch.batch * self.processes.size,
-            training=score(training),
-            test=score(test) if test else None,
-            seconds=epoch.total,
-            images_per_second=training.images / max(epoch.total, 1e-9),
-            memory=epoch.memory,
-            parts=TrainingParts(**epoch.seconds),
-        )
-        state.elapsed += record.seconds
-        state.work_done.append((1.0, record.seconds))
-        self.record(record)
-        state.next_epoch()
-        with state.timed("other"):  # counts for the next epoch, as does the saving
-            self.emit("on_epoch", record)
-        self.save()
+    def validate(self) -> dict[str, Score]:
+        """On the test part. It is only measured: nothing is chosen by it."""
+        training = self.config.training
+        left = training.epochs - self.state.position.epoch
+        if not self.is_validated(self.config.testing.epochs, left):
+            return {}
+        tally, _ = self._test()
+        self.state.errors = [*self.state.errors, 1 - tally.accuracy][-LAST_EPOCHS:]
+        return {"test": tally.score}
+
+    def epoch_work(self) -> list[float]:
+        return [1.0] * self.config.training.epochs
 
     # ---------------------------------------------------------------- the end
 
@@ -204,7 +191,7 @@ class Retraining(Run[RetrainConfig, RetrainState]):
         self.trained = TrainedRecord(
             test_error=fmean(self.state.errors),
             averaged_epochs=len(self.state.errors),
-            test=score(test),
+            test=test.score,
             parameters=self.size.parameters,
             macs=self.size.macs,
             class_names=list(self.data.class_names),
@@ -258,39 +245,19 @@ class Retraining(Run[RetrainConfig, RetrainState]):
 
     # ---------------------------------------------------------------- events and messages
 
-    def emit_step(self, goal: int) -> None:
-        position, epoch = self.state.position, self.state.epoch
-        seconds, training = max(epoch.total, 1e-9), epoch.tallies["training"]
-        epochs = self.config.training.epochs
-        share = 1 - max(goal - position.images, 0) / self.epoch_images
-        done = [*self.state.work_done, (share, seconds)]
-        step = TrainingStep(
-            epoch=position.epoch,
-            step=position.step,
-            images=self.epoch_images - (goal - position.images),
-            epoch_images=self.epoch_images,
-            lr=epoch.lr,
-            batch=self.batch.batch * self.processes.size,
-            loss=training.mean_loss,
-            accuracy=training.accuracy,
-            images_per_second=training.images / seconds,
-            memory=epoch.memory,
-            seconds_left=seconds_left(done, epochs - position.epoch - share),
-        )
-        self.emit("on_step", step)
-
-    def start_event(self) -> TrainingStart:
-        return TrainingStart(
+    def start_event(self) -> RunStart:
+        return RunStart(
             config=self.config,
             folder=self.folder.path if self.folder else None,
             device=str(self.processes.device),
             world_size=self.processes.size,
             num_parameters=self.size.parameters,
-            macs=self.size.macs,
             train_images=self.epoch_images,
-            test_images=len(self.data.test),
             resumed=self.resumed,
+            cycle=0,
             epoch=self.state.position.epoch,
+            macs=self.size.macs,
+            test_images=len(self.data.test),
         )
 
     def result(self) -> RetrainResult:
@@ -302,7 +269,7 @@ class Retraining(Run[RetrainConfig, RetrainState]):
             seed=self.config.seed,
             test_error=self.trained.test_error,
             averaged_epochs=self.trained.averaged_epochs,
-            epochs=tuple(record for record in records if isinstance(record, TrainingRecord)),
+            epochs=tuple(record for record in records if isinstance(record, EpochRecord)),
             parameters=self.trained.parameters,
             macs=self.trained.macs,
             seconds=self.state.elapsed,

@@ -17,7 +17,7 @@ from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import check_header, parse_json
 from prnas.io.yaml_files import dump_yaml
 from prnas.retraining import api as retrain
-from prnas.runs.callbacks import RetrainResult, TrainingCallback
+from prnas.runs.events import Callback, RetrainResult
 from prnas.runs.folder import CONFIG, RECORDS, new_folder, parse_config
 from prnas.runs.integrity import config_digest
 from prnas.runs.processes import Processes
@@ -27,7 +27,7 @@ GROUP, RESULTS = "group.json", "results.json"
 FORMAT, VERSION = "prnas-retrain-group", 1
 MOST_SEEDS = 1_000
 _MOST_BYTES = 1_000_000  # of a group's file
-Watchers = Callable[[int, int], Sequence[TrainingCallback]]  # of run i of n
+Watchers = Callable[[int, int], Sequence[Callback]]  # of run i of n
 
 
 @dataclass(frozen=True, slots=True)

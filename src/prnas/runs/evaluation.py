@@ -11,7 +11,7 @@ from prnas.data.augment import plain
 from prnas.data.dataset import Images
 from prnas.io.memory import is_out_of_memory, recover_memory
 from prnas.runs import faults
-from prnas.runs.callbacks import Validating
+from prnas.runs.events import Validating
 from prnas.runs.state import Tally
 
 if TYPE_CHECKING:

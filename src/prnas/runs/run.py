@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -22,12 +23,14 @@ from prnas.runs import faults
 from prnas.runs.attempt import Outcome
 from prnas.runs.batch_size import BatchSize, MemoryProbe
 from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.events import RunStart, StepEvent
 from prnas.runs.folder import RECORDS, RunFolder
 from prnas.runs.generators import seed_for
 from prnas.runs.preparation import check_same, digest_of, digests
 from prnas.runs.processes import Processes
-from prnas.runs.records import BatchRecord, Record, Score, read_records
-from prnas.runs.state import RunState, Tally
+from prnas.runs.records import BatchRecord, EpochRecord, Record, Score, read_records
+from prnas.runs.state import RunState
+from prnas.runs.time_left import seconds_left
 
 # Writing a checkpoint needs memory for about three copies of its tensors.
 _CHECKPOINT_COPIES = 3
@@ -68,6 +71,7 @@ class Run(ABC, Generic[C, S]):
 
     config_type: ClassVar[type[RunConfig]]
     weights_part: ClassVar[str]  # the part of a step whose images make up an epoch
+    epoch_type: ClassVar[Literal["epoch", "training"]]  # the type of its epochs' records
     validation_batch = 1
 
     def __init__(self, context: RunContext[C], checkpoint: Checkpoint | None) -> None:
@@ -141,12 +145,31 @@ class Run(ABC, Generic[C, S]):
     def take_step(self) -> None:
         """One step: all its parts."""
 
+    @property
     @abstractmethod
-    def emit_step(self, goal: int) -> None:
-        """Tell the callbacks of the step that is done."""
+    def lr(self) -> float:
+        """The learning rate of the network's weights."""
+
+    @property
+    def grace(self) -> bool:
+        """Whether this epoch of a search trains the network's weights only."""
+        return False
+
+    @property
+    def drop_path(self) -> float | None:
+        """The drop-path probability of a retraining."""
+        return None
 
     @abstractmethod
-    def start_event(self) -> Any:
+    def validate(self) -> dict[str, Score]:
+        """Scores that are measured at the end of an epoch, if they are due, by name."""
+
+    @abstractmethod
+    def epoch_work(self) -> list[float]:
+        """The relative cost of each epoch of the whole run."""
+
+    @abstractmethod
+    def start_event(self) -> RunStart:
         """What callbacks get at the start."""
 
     @abstractmethod
@@ -225,7 +248,7 @@ class Run(ABC, Generic[C, S]):
             state.epoch.memory = max(state.epoch.memory, self.probe.peak())
             position.step += 1
             position.cycle_step += 1
-            self.emit_step(goal)
+            self._emit_step(goal)
             timed = state.epoch.total - timed_before
             state.epoch.seconds["other"] += time.perf_counter() - start - timed
             self._after_step(goal)
@@ -238,6 +261,39 @@ class Run(ABC, Generic[C, S]):
         due = self.save_soon or minutes >= self.config.checkpoints.every_minutes
         if due and self.state.position.images < goal:
             self.save()
+
+    def end_epoch(self) -> None:
+        """Validate, record the epoch, tell the callbacks, save."""
+        state, position, epoch = self.state, self.state.position, self.state.epoch
+        scores = {**self._scores(), **self.validate()}
+        record = EpochRecord(
+            type=self.epoch_type,
+            cycle=position.cycle,
+            epoch=position.epoch,
+            total_epoch=self.total_epoch,
+            grace=self.grace,
+            steps=position.step,
+            lr=self.lr,
+            drop_path=self.drop_path,
+            batch=self.batch.batch * self.processes.size,
+            scores=scores,
+            seconds=epoch.total,
+            images_per_second=scores[self.weights_part].images / max(epoch.total, 1e-9),
+            memory=epoch.memory,
+            seconds_for=epoch.seconds,
+        )
+        state.elapsed += record.seconds
+        state.work_done.append((self._epoch_work[self.total_epoch], record.seconds))
+        self.record(record)
+        state.next_epoch()
+        with state.timed("other"):  # counts for the next epoch, as does the saving
+            self.emit("on_epoch", record)
+        self.save()
+
+    @property
+    def total_epoch(self) -> int:
+        """The number of epochs before this one, in all cycles."""
+        return self.state.position.epoch
 
     def is_validated(self, epochs: Literal["all", "last-five"], epochs_left: int) -> bool:
         return epochs == "all" or epochs_left <= LAST_EPOCHS
@@ -322,11 +378,46 @@ class Run(ABC, Generic[C, S]):
             self.records if self.folder is None else list(read_records(self.folder.path / RECORDS))
         )
 
+    def _scores(self) -> dict[str, Score]:
+        """The scores of the epoch so far; a grace epoch trains no architecture weights."""
+        tallies = self.state.epoch.tallies.items()
+        return {
+            part: tally.score
+            for part, tally in tallies
+            if tally.images or part == self.weights_part
+        }
+
+    def _emit_step(self, goal: int) -> None:
+        position, epoch, scores = self.state.position, self.state.epoch, self._scores()
+        seconds = max(epoch.total, 1e-9)
+        step = StepEvent(
+            cycle=position.cycle,
+            epoch=position.epoch,
+            step=position.step,
+            grace=self.grace,
+            images=self.epoch_images - (goal - position.images),
+            epoch_images=self.epoch_images,
+            lr=self.lr,
+            batch=self.batch.batch * self.processes.size,
+            scores=scores,
+            images_per_second=scores[self.weights_part].images / seconds,
+            memory=epoch.memory,
+            seconds_left=self._seconds_left(goal, seconds),
+        )
+        self.emit("on_step", step)
+
+    @cached_property
+    def _epoch_work(self) -> list[float]:
+        return self.epoch_work()
+
+    def _seconds_left(self, goal: int, seconds: float) -> float | None:
+        """An estimate for the whole run, from the work that is left and the speed so far."""
+        share = 1 - max(goal - self.state.position.images, 0) / self.epoch_images
+        here, *later = self._epoch_work[self.total_epoch :]
+        done = [*self.state.work_done, (here * share, seconds)]
+        return seconds_left(done, here * (1 - share) + sum(later))
+
     def emit(self, event: str, *arguments: Any) -> None:
         """Call a method of every callback; there are callbacks in the first process only."""
         for callback in self.callbacks:
             getattr(callback, event)(*arguments)
-
-
-def score(tally: Tally) -> Score:
-    return Score(loss=tally.mean_loss, accuracy=tally.accuracy, images=tally.images)

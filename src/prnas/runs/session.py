@@ -16,6 +16,7 @@ from prnas.io.errors import FormatError, UserError
 from prnas.io.memory import free_memory, is_out_of_memory
 from prnas.runs.batch_size import MemoryProbe, probe_for
 from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.events import check_callbacks
 from prnas.runs.folder import RunFolder, read_config
 from prnas.runs.names import not_resumable
 from prnas.runs.processes import Processes
@@ -113,6 +114,7 @@ def _run(
     replay: bool = True,
 ) -> Any:
     """Run from wherever the folder stands to the end. Only the first process has callbacks."""
+    check_callbacks(callbacks)
     first = processes.rank == 0
     callbacks = list(callbacks) if first else []
     folder: RunFolder | None = None

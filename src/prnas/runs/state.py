@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from prnas.runs.checked_state import finite, finite_each, optimizer_state, whole
 from prnas.runs.checkpoint import Checkpoint, prefixed, under
 from prnas.runs.generators import torch_generator
+from prnas.runs.records import Score
 
 # The tensors of each parameter that make up an optimizer's state.
 _SGD, _ADAM = frozenset({"momentum_buffer"}), frozenset({"step", "exp_avg", "exp_avg_sq"})
@@ -38,6 +39,10 @@ class Tally:
     @property
     def accuracy(self) -> float:
         return self.correct / max(self.images, 1)
+
+    @property
+    def score(self) -> Score:
+        return Score(loss=self.mean_loss, accuracy=self.accuracy, images=self.images)
 
 
 @dataclass(slots=True)

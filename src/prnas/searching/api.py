@@ -5,9 +5,9 @@ from pathlib import Path
 
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
-from prnas.report.default_callbacks import for_search
+from prnas.report.default_callbacks import with_default_callbacks
 from prnas.runs.batch_size import MemoryProbe
-from prnas.runs.callbacks import Callback, SearchResult
+from prnas.runs.events import Callback, SearchResult
 from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
 from prnas.searching.search import Search
 
@@ -33,7 +33,7 @@ def search(
         runs=None if runs is None else Path(runs),
         name=name,
         recipe=recipe,
-        callbacks=callbacks if runs is None else for_search(callbacks),
+        callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
     )
 
 

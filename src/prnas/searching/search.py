@@ -9,18 +9,17 @@ from torch import Tensor
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet, Images, halves
 from prnas.nets.relaxation import CycleProgress
-from prnas.runs.callbacks import SearchResult, Start, Step
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
+from prnas.runs.events import RunStart, SearchResult
 from prnas.runs.generators import torch_generator
 from prnas.runs.preparation import check_sizes, cosine, draw_indices
-from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Parts
-from prnas.runs.run import Run, RunContext, score
-from prnas.runs.state import Tally
+from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
+from prnas.runs.run import Run, RunContext
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
-from prnas.searching.time_left import epoch_work, seconds_left
+from prnas.searching.time_left import epoch_work
 from prnas.space.genotype import ROLES, Genotype, Role
 from prnas.space.pools import CellWeights
 
@@ -30,6 +29,7 @@ class Search(Run[SearchConfig, SearchState]):
 
     config_type = SearchConfig
     weights_part = "weights"
+    epoch_type = "epoch"
 
     def __init__(
         self, context: RunContext[SearchConfig], checkpoint: Checkpoint | None = None
@@ -69,7 +69,7 @@ class Search(Run[SearchConfig, SearchState]):
                 for group in state.weights_optimizer.param_groups:
                     group["lr"] = self.lr
                 self.train_epoch()
-                self._end_epoch()
+                self.end_epoch()
             self._end_cycle()
         assert self.genotype is not None
         if self.folder is not None:  # again for a finished run: resuming it repairs its result
@@ -98,41 +98,26 @@ class Search(Run[SearchConfig, SearchState]):
         fraction = position.images / (cycle.epochs * self.epoch_images)
         return CycleProgress(position.epoch, cycle.epochs, cycle.grace_epochs, min(fraction, 1.0))
 
-    def _end_epoch(self) -> None:
-        state, position, epoch = self.state, self.state.position, self.state.epoch
-        validation: Tally | None = None
-        left = state.cycle.epochs - position.epoch
-        if self.is_validated(self.config.validation.epochs, left):
-            with state.timed("validation"):
-                indices = self.indices["architecture"]
-                validation, _ = evaluate(self, state.supernet, self.data.train, indices, "weights")
-            self.probe.reset()  # the next batch size follows from training, not from this
-        before = self.config.schedule.cycles[: position.cycle]
-        architecture = epoch.tallies["architecture"]
-        record = EpochRecord(
-            cycle=position.cycle,
-            epoch=position.epoch,
-            total_epoch=sum(cycle.epochs for cycle in before) + position.epoch,
-            grace=self.grace,
-            steps=position.step,
-            lr=self.lr,
-            batch=self.batch.batch * self.processes.size,
-            weights=score(epoch.tallies["weights"]),
-            architecture=score(architecture) if architecture.images else None,
-            validation=score(validation) if validation else None,
-            seconds=epoch.total,
-            images_per_second=epoch.tallies["weights"].images / max(epoch.total, 1e-9),
-            memory=epoch.memory,
-            parts=Parts(**epoch.seconds),
-        )
-        state.elapsed += record.seconds
-        work = epoch_work(self.config, position.cycle)[position.epoch]
-        state.work_done.append((work, record.seconds))
-        self.record(record)
-        state.next_epoch()
-        with state.timed("other"):  # counts for the next epoch, as does the saving
-            self.emit("on_epoch", record)
-        self.save()
+    @property
+    def total_epoch(self) -> int:
+        cycles, position = self.config.schedule.cycles, self.state.position
+        return sum(cycle.epochs for cycle in cycles[: position.cycle]) + position.epoch
+
+    def validate(self) -> dict[str, Score]:
+        """On the architecture half, with the supernet as it is."""
+        state = self.state
+        left = state.cycle.epochs - state.position.epoch
+        if not self.is_validated(self.config.validation.epochs, left):
+            return {}
+        with state.timed("validation"):
+            indices = self.indices["architecture"]
+            tally, _ = evaluate(self, state.supernet, self.data.train, indices, "weights")
+        self.probe.reset()  # the next batch size follows from training, not from this
+        return {"validation": tally.score}
+
+    def epoch_work(self) -> list[float]:
+        cycles = range(len(self.config.schedule.cycles))
+        return [work for cycle in cycles for work in epoch_work(self.config, cycle)]
 
     # ---------------------------------------------------------------- a cycle's end
 
@@ -174,55 +159,20 @@ class Search(Run[SearchConfig, SearchState]):
 
     # ---------------------------------------------------------------- events and messages
 
-    def start_event(self) -> Start:
+    def start_event(self) -> RunStart:
         state = self.state
-        return Start(
+        return RunStart(
             config=self.config,
             folder=self.folder.path if self.folder else None,
             device=str(self.processes.device),
             world_size=self.processes.size,
-            pools=state.supernet.pools,
             num_parameters=sum(weight.numel() for weight in state.weight_parameters),
+            train_images=self.epoch_images,
             resumed=self.resumed,
             cycle=state.position.cycle,
             epoch=state.position.epoch,
+            pools=state.supernet.pools,
         )
-
-    def emit_step(self, goal: int) -> None:
-        position, epoch = self.state.position, self.state.epoch
-        seconds = max(epoch.total, 1e-9)
-        weights, architecture = epoch.tallies["weights"], epoch.tallies["architecture"]
-        step = Step(
-            cycle=position.cycle,
-            epoch=position.epoch,
-            grace=self.grace,
-            step=position.step,
-            images=self.epoch_images - (goal - position.images),
-            epoch_images=self.epoch_images,
-            lr=self.lr,
-            batch=self.batch.batch * self.processes.size,
-            weights_loss=weights.mean_loss,
-            weights_accuracy=weights.accuracy,
-            architecture_accuracy=architecture.accuracy if architecture.images else None,
-            images_per_second=weights.images / seconds,
-            memory=epoch.memory,
-            seconds_left=self._seconds_left(goal, seconds),
-        )
-        self.emit("on_step", step)
-
-    def _seconds_left(self, goal: int, seconds: float) -> float | None:
-        """An estimate for the whole search, from the work that is left and the speed so far."""
-        position, cycles = self.state.position, range(len(self.config.schedule.cycles))
-        works = [epoch_work(self.config, cycle) for cycle in cycles]
-        share = 1 - max(goal - position.images, 0) / self.epoch_images
-        here = works[position.cycle]
-        left = (
-            here[position.epoch] * (1 - share)
-            + sum(here[position.epoch + 1 :])
-            + sum(sum(cycle) for cycle in works[position.cycle + 1 :])
-        )
-        done = [*self.state.work_done, (here[position.epoch] * share, seconds)]
-        return seconds_left(done, left)
 
     def result(self) -> SearchResult:
         assert self.genotype is not None

@@ -1,6 +1,4 @@
-"""How long a search will still take: a model of its epochs' relative cost, and measured times."""
-
-from collections.abc import Sequence
+"""A model of the relative cost of a search's epochs."""
 
 from prnas.config.search import SearchConfig
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool
@@ -16,21 +14,6 @@ ARCHITECTURE_STEP = 0.5  # forward and backward, but no gradients of weights
 VALIDATION = 0.15  # forward only, in large batches
 CHILD_GROWTH = 1.35  # what a child costs more than its parents: deeper, or a larger kernel
 VALIDATED_AT_LAST = 5  # epochs of a cycle, when validation is for the last ones only
-RECENT = 0.75  # an epoch counts this much of the one after it
-
-
-def seconds_left(work_done: Sequence[tuple[float, float]], work_left: float) -> float | None:
-    """Seconds for `work_left`, from (work, seconds) of what is done, the latest last.
-
-    The later an epoch, the more it counts. `None`: nothing is done yet that could tell.
-    """
-    if work_left <= 0:
-        return 0.0
-    work = seconds = 0.0
-    for done, took in work_done:
-        work = RECENT * work + max(done, 0.0)
-        seconds = RECENT * seconds + max(took, 0.0)
-    return work_left * seconds / work if work > 0 else None
 
 
 def epoch_work(config: SearchConfig, cycle: int) -> list[float]:
