@@ -15,7 +15,7 @@ from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.change import Added, CellChange, Change, EdgeChange
 from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import ROLES, Role
-from prnas.space.morphisms import MORPHISMS, WIDEN
+from prnas.space.morphisms import MORPHISMS, WIDEN, Morphism
 from prnas.space.operations import Conv, Operation, Pool, Skip
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Limits
@@ -158,11 +158,22 @@ def test_the_bn_of_a_pooling_goes_with_its_last_edge() -> None:
     supernet = trained(build_supernet(Pools.initial(2, INITIAL_POOL), 4, 3, 5))
     kept = supernet.search_cells[0].pool_bns["0-max-3"]
     weights = [[0.0, -9.0, 0.0, 0.0]] * 5  # average pooling leaves every edge
-    change = CellPools.initial(2, INITIAL_POOL).prune(weights, 3, Random(0))[1]
+    limits = SETTINGS["darts-like"].limits
+    change = CellPools.initial(2, INITIAL_POOL).evolve(weights, 3, 0, limits, Random(0))[1]
     supernet.evolve(Change(change, change), torch.Generator())
     names = list(supernet.search_cells[0].pool_bns)
     assert names == ["0-max-3", "1-max-3", "2-max-3"]
     assert supernet.search_cells[0].pool_bns["0-max-3"] is kept
+
+
+def test_a_pooling_may_be_born(pooling_grows: Morphism[Pool]) -> None:
+    supernet = trained(build_supernet(Pools.initial(2, INITIAL_POOL), 4, 3, 5)).double().eval()
+    change = add_one(supernet.pools, Pool("max"), pooling_grows.name)
+    supernet.evolve(change, torch.Generator().manual_seed(0))
+    bn = supernet.search_cells[0].pool_bns["0-max-5"]
+    assert not bn.training
+    images = torch.randn(6, 3, 12, 12, dtype=torch.float64)
+    check_equal(supernet, plain_of(supernet).eval(), images)
 
 
 def test_the_same_seed_gives_the_same_supernet_whatever_ran_before() -> None:

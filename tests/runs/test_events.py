@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 import prnas
-from prnas.runs.events import Callback, RecordCollector, check_callbacks
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, to_line
+from prnas.runs.events import Callback, check_callbacks
+from prnas.runs.records import EpochRecord
 from tests.support.settings import small_config, small_training
-from tests.support.synthetic_search import events, quick
 
 
 class Misspelt(prnas.Callback):
@@ -46,22 +45,3 @@ def test_what_no_run_would_call_is_refused(
 def test_callbacks_of_searches_and_trainings_are_the_same() -> None:
     assert prnas.TrainingCallback is prnas.Callback
     check_callbacks([Right(), Callback()])
-
-
-def test_collected_records_are_those_of_the_file_in_the_end(tmp_path: Path) -> None:
-    """A resumed run has told only of what came after it was resumed."""
-    collected = RecordCollector()
-    told = [(name, event) for name, event in events(quick(), None, 2) if name != "on_start"]
-    path = tmp_path / "records.jsonl"
-    records = [
-        event[0]
-        for _, event in told
-        if isinstance(event[0], EpochRecord | CycleRecord | BatchRecord)
-    ]
-    path.write_text("".join(map(to_line, records)))
-    for name, event in told[-5:]:
-        getattr(collected, name)(*event)
-    assert len(collected.cycles) == 1
-    collected.read(path)
-    assert collected.epochs == [one for one in records if isinstance(one, EpochRecord)]
-    assert collected.cycles == [one for one in records if isinstance(one, CycleRecord)]

@@ -7,6 +7,8 @@ from torch.nn import functional as F
 
 from prnas.nets import plain
 from prnas.nets.supernet import Supernet
+from prnas.space.change import EdgeChange, Pruned
+from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import ROLES
 from prnas.space.operations import Pool
 from prnas.space.pools import CellPools, Pools
@@ -24,12 +26,16 @@ def random_pools(setting: Setting, num_nodes: int, generator: Random, rounds: in
             cell, _ = cell.evolve(
                 weights, generator.randint(2, 3), generator.randint(1, 3), setting.limits, generator
             )
-        edges = [
-            pool.prune(weights, generator.randint(1, 6), generator, last=True)[0]
-            for pool, weights in zip(cell.edges, random_weights(cell, generator), strict=True)
-        ]
-        cells.append(CellPools(num_nodes, tuple(edges)))
+        cells.append(CellPools(num_nodes, tuple(_some(pool, generator) for pool in cell.edges)))
     return Pools(*cells)
+
+
+def _some(pool: EdgePool, generator: Random) -> EdgePool:
+    """The pool with at most six of its candidates."""
+    number = min(generator.randint(1, 6), len(pool.candidates))
+    stay = generator.sample(pool.candidates, number)
+    gone = [Pruned(op, 0.0) for op in pool.candidates if op not in stay]
+    return pool.apply(EdgeChange(tuple(gone)))
 
 
 def randomized(supernet: Supernet, seed: int) -> Supernet:

@@ -18,8 +18,10 @@ from prnas.space.analysis.statistics import (
     edge_statistics,
 )
 from prnas.space.change import Change
-from prnas.space.genotype import ROLES
+from prnas.space.derivation import derive
+from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import Pools
+from tests.support.strategies import random_weights
 
 STEPS = 4
 SECONDS_FOR = {
@@ -68,15 +70,14 @@ def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -
 
 def evolve(config: SearchConfig, cycle: int, pools: Pools, generator: Random) -> Change:
     one = config.schedule.cycles[cycle]
+    weights: dict[Role, list[list[float]]] = {
+        role: random_weights(pools.cell(role), generator) for role in ROLES
+    }
+    if cycle == len(config.schedule.cycles) - 1:
+        return derive(pools, weights, generator)[1]
+    limits = config.space.limits
     changes = [
-        pools.cell(role).evolve(
-            [[generator.gauss(0, 1) for _ in pool.candidates] for pool in pools.cell(role).edges],
-            one.survivors,
-            one.morphisms,
-            config.space.limits,
-            generator,
-            last=cycle == len(config.schedule.cycles) - 1,
-        )[1]
+        pools.cell(role).evolve(weights[role], one.survivors, one.morphisms, limits, generator)[1]
         for role in ROLES
     ]
     return Change(*changes)

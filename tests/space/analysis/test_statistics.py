@@ -12,7 +12,6 @@ from prnas.space.analysis.statistics import (
     kernel_shares,
     mean_statistics,
     pool_similarity,
-    similarity,
     type_shares,
 )
 from prnas.space.change import CellChange, Change
@@ -42,14 +41,14 @@ NO_CHANGE = CellChange(())
     ],
 )
 def test_similarity_of_two(one: Operation, other: Operation, expected: float) -> None:
-    assert similarity(one, other) == pytest.approx(expected)
-    assert similarity(other, one) == similarity(one, other)
+    assert one.similarity(other) == pytest.approx(expected)
+    assert other.similarity(one) == one.similarity(other)
 
 
 @given(operations, operations)
 def test_similarity_is_one_only_for_equals(one: Operation, other: Operation) -> None:
-    assert 0 <= similarity(one, other) <= 1
-    assert (similarity(one, other) == 1) == (one == other)
+    assert 0 <= one.similarity(other) <= 1
+    assert (one.similarity(other) == 1) == (one == other)
 
 
 def test_of_the_initial_pool() -> None:
