@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from prnas.nets.supernet import build_supernet
 from prnas.space.edge_pool import EdgePool
 from prnas.space.network_size import Output
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
+from prnas.space.operations import Conv, Conv1x7x1, Pool, Skip, Zero
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
+from tests.support.strategies import EXAMPLES
 from tests.support.supernets import check_equal, plain_of, random_pools, randomized, relative
 
-EXTRA: tuple[Operation, ...] = (Zero(), Pool("max", 5), Conv1x7x1())
+# Operations that no setting of the paper begins with.
+EXTRA = (Pool("max", 5), *(op for op in EXAMPLES if not isinstance(op, Conv | Pool | Skip)))
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))

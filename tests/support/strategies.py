@@ -15,12 +15,13 @@ from prnas.space.setting import SETTINGS, Limits, Setting
 odd = st.integers(0, 4).map(lambda half: 2 * half + 1)
 convs = st.builds(Conv, odd, st.integers(1, 3), st.lists(st.integers(1, 4), max_size=3).map(tuple))
 pools = st.builds(Pool, st.sampled_from(["max", "avg"]), st.sampled_from([3, 5]))
+EXAMPLES = tuple(from_label(label) for cls in OPERATIONS for label in cls.examples)
 _WIDEST = Limits(1, 9, 3, 3, 4)
 
 
 def _near_examples(cls: type[Operation]) -> st.SearchStrategy[Operation]:
     """The examples of a class, and what morphisms make of them in three steps."""
-    found = {from_label(label) for label in cls.examples}
+    found = {op for op in EXAMPLES if isinstance(op, cls)}
     for _ in range(3):
         found |= {child for op in found for _, child in morphs(op, _WIDEST)}
     return st.sampled_from(sorted(found))
