@@ -58,7 +58,7 @@ def _genotype_of(given: str | Path) -> Genotype:
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     if path.is_dir():
-        check_genotype(path, file, found.to_json())
+        check_genotype(path, file, found)
     return found
 
 

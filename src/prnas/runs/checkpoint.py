@@ -23,10 +23,8 @@ from prnas.io.atomic import sync_folder
 from prnas.io.checked_files import read_file, read_verified, tensors_in
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import check_header, parse_json
-from prnas.runs.integrity import CHECKSUMS, STATE
+from prnas.runs.integrity import CHECKSUMS, FORMAT, STATE, VERSION
 
-FORMAT = "prnas-checkpoint"
-VERSION = 2
 TENSORS, RECORDS = "tensors.safetensors", "records.jsonl"
 _UNFINISHED = ".unfinished-"
 _NAME = re.compile(r"[0-9]{6}|[1-9][0-9]{6,15}")

@@ -12,7 +12,6 @@ from torch import Tensor
 from prnas.config.search import ImagesConfig, RunConfig
 from prnas.data.dataset import DataSet, Images, InMemory, Normalization
 from prnas.io.errors import UserError
-from prnas.runs.integrity import config_digest
 
 
 def cosine(lr: float, lr_min: float, epoch: int, epochs: int) -> float:
@@ -62,11 +61,6 @@ def check_sizes(
             f"a batch of one image (batch.min) cannot be normalised with {reason}: batch.min must "
             "be 2 or more" + ("" if small else ", or network.auxiliary_weight 0")
         )
-
-
-def digests(config: RunConfig, data_digest: str) -> dict[str, str]:
-    """What must be the same in a run that goes on: not where it runs, but all that it is."""
-    return {"config": config_digest(config), "data": data_digest}
 
 
 def check_same(name: str, state: Mapping[str, Any], digest: str) -> None:

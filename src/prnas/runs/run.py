@@ -26,7 +26,7 @@ from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.events import RunStart, StepEvent
 from prnas.runs.folder import RECORDS, RunFolder
 from prnas.runs.generators import seed_for
-from prnas.runs.preparation import check_same, digest_of, digests
+from prnas.runs.preparation import check_same, digest_of
 from prnas.runs.processes import Processes
 from prnas.runs.records import BatchRecord, EpochRecord, Record, Score, read_records
 from prnas.runs.state import RunState
@@ -85,8 +85,7 @@ class Run(ABC, Generic[C, S]):
         self.normalization = normalization(data.train, used)
         self.data_digest = digest_of(self.compared_images(), data.class_names, self.normalization)
         if checkpoint is not None:
-            for name, digest in digests(config, self.data_digest).items():
-                check_same(name, checkpoint.state, digest)
+            check_same("data", checkpoint.state, self.data_digest)
         self.streams = {
             part: Stream(
                 data.train,
@@ -211,7 +210,8 @@ class Run(ABC, Generic[C, S]):
         with self.state.timed("saving"):
             records, content = self.folder.records_state()
             more = {
-                **digests(self.config, self.data_digest),
+                "config": self.folder.config_digest,
+                "data": self.data_digest,
                 "batch": self.batch.state(),
                 "streams": {part: stream.state() for part, stream in self.streams.items()},
                 "records": records,
