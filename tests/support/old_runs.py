@@ -11,7 +11,6 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from prnas.runs.records import VARYING
 from tests.support.arithmetic import arithmetic
 
 OLD_RUNS = Path(__file__).parents[1] / "runs" / "format-2"
