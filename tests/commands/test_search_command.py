@@ -13,7 +13,8 @@ import prnas.searching
 from prnas import cli
 from prnas.cli.options import Accelerator, Precision
 from prnas.config import recipes
-from prnas.config.search import ComputeConfig, SearchConfig
+from prnas.config.search import SearchConfig
+from prnas.config.sections import ComputeConfig
 from prnas.runs.callbacks import SearchResult
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from prnas.config.search import ImagesConfig
+from prnas.config.sections import ImagesConfig
 from prnas.data.catalog import SPECS, CifarSpec, check_name, default_root
 from prnas.data.formats.cifar import read_cifar
 from prnas.data.formats.digits import read_digits

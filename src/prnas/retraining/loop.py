@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from prnas.config.retrain import LAST_EPOCHS, RetrainConfig
+from prnas.config.retrain import RetrainConfig
+from prnas.config.sections import LAST_EPOCHS
 from prnas.models.card import ModelCard
 from prnas.models.model import FOLDER, Model, network_of, save_model
 from prnas.retraining.state import RetrainState

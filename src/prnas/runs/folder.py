@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from prnas.config.recipes import KINDS, task_of
-from prnas.config.search import RunConfig
+from prnas.config.sections import RunConfig
 from prnas.io.atomic import remove_leftovers, sync_folder, write_atomically
 from prnas.io.checked_files import read_file
 from prnas.io.errors import FormatError, UserError

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from prnas.config.search import RunConfig
+from prnas.config.sections import LAST_EPOCHS, RunConfig
 from prnas.data.augment import Augmentation, plain
 from prnas.data.dataset import DataSet, Images, normalization
 from prnas.data.streams import Stream
@@ -27,7 +27,6 @@ from prnas.runs.records import BatchRecord, Score
 from prnas.runs.state import RunState, Sums
 from prnas.runs.step import StepTaker
 
-LAST = 5  # epochs that "last-five" validates
 _COPIES = 3  # of its tensors, while a checkpoint is written
 C = TypeVar("C", bound=RunConfig)
 S = TypeVar("S", bound=RunState)
@@ -257,7 +256,7 @@ class Loop(ABC, Generic[C, S, T]):
         return float(loss), logits.argmax(1).cpu()
 
     def is_validated(self, epochs: Literal["all", "last-five"], epochs_left: int) -> bool:
-        return epochs == "all" or epochs_left <= LAST
+        return epochs == "all" or epochs_left <= LAST_EPOCHS
 
     # ---------------------------------------------------------------- telling
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
-from prnas.config.search import RunConfig, SearchConfig
+from prnas.config.search import SearchConfig
+from prnas.config.sections import RunConfig
 from prnas.io.errors import FormatError, UserError, suggestion
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml

@@ -20,7 +20,7 @@ from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import Tensor
 from torch import distributed as dist
 
-from prnas.config.search import ComputeConfig
+from prnas.config.sections import ComputeConfig
 from prnas.io.errors import UserError
 from prnas.io.memory import is_out_of_memory
 from prnas.runs.launcher import Others, start_others
