@@ -5,16 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 import prnas.searching
 from prnas import cli
-from prnas.cli.options import Accelerator, Precision
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
-from prnas.config.sections import ComputeConfig
 from prnas.runs.callbacks import SearchResult
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli
@@ -67,14 +65,12 @@ def test_help() -> None:
     for option in ("--data", "--seed", "--set", "--resume", "--memory-limit", "--picture"):
         assert option in text
     assert "--no-" not in text
+    assert "Usage: prnas search [OPTIONS] [RECIPE]\n" in text
+    assert "--set KEY=VALUE " in text
+    assert "[default: ()]" not in text
+    assert "[default: False]" not in text
     loaded = modules_after("search", "--help")
     assert not loaded & {"torch", "numpy", "pydantic", "prnas.commands.search"}
-
-
-def test_the_words_are_those_of_the_config() -> None:
-    fields = ComputeConfig.model_fields
-    assert get_args(Accelerator) == get_args(fields["accelerator"].annotation)
-    assert get_args(Precision) == get_args(fields["precision"].annotation)
 
 
 class Stopped(Exception):  # noqa: N818 - the engine's name
@@ -136,7 +132,7 @@ def test_a_report_is_there_before_the_end_is_told(
     cli.main(["search"])
     out = capsys.readouterr().out
     assert (engine.folder / "report.html").stat().st_size > 50_000
-    assert "report.html: the whole run to look at" in out
+    assert "report.html: the report; open it in a browser" in out
     assert f"next: prnas retrain '{engine.folder}'" in out
     assert "note:" not in out
     (engine.folder / "report.html").unlink()

@@ -269,7 +269,7 @@ def test_json_of_the_command_line(
     [
         ([".", "-o", "model.safetensors"], "model.safetensors is there already; --force"),
         ([".", "-o", "net.py", "--normalize"], "a Python file has a function for it"),
-        (["nowhere", "-o", "net.py"], "nowhere is no trained model"),
+        (["nowhere", "-o", "net.py"], "nowhere is not a trained model"),
         ([".", "-o", "net.pth"], "no format has the ending '.pth'"),
         ([".", "-o", "a/net.pt2"], "cannot write a/net.pt2: a does not exist"),
         ([".", "-o", "net.onnx"], "pip install 'prnas[onnx]'"),

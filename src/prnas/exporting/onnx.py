@@ -28,7 +28,7 @@ def check_onnx() -> None:
             missing.append(name)
     if missing:
         raise UserError(
-            f"ONNX needs {', '.join(PACKAGES)}, and {', '.join(missing)} cannot be imported: "
+            f"ONNX needs packages that cannot be imported ({', '.join(missing)}): "
             "pip install 'prnas[onnx]'"
         )
 

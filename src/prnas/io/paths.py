@@ -14,3 +14,8 @@ def is_file(path: Path | str) -> bool:
 
 def is_folder(path: Path | str) -> bool:
     return os.path.isdir(path)  # noqa: PTH112
+
+
+def expanded(path: str) -> str:
+    """`path` with `~` replaced by the home folder, where there is one."""
+    return os.path.expanduser(path)  # noqa: PTH111

@@ -11,8 +11,9 @@ from prnas.report.html import render
 from prnas.report.search_view import SearchView
 from prnas.report.training_view import TrainingView
 from prnas.report.view import RunInfo, View
+from prnas.runs.names import REPORT
 
-FILE = "report.html"  # in a run's folder
+FILE = REPORT
 
 
 def view_of(info: RunInfo) -> View:

@@ -14,11 +14,9 @@ from prnas.report.page import view_of
 from prnas.report.plain_data import list_at
 from prnas.report.view import RunInfo, View, sessions_of
 from prnas.runs.integrity import check_records, check_run_config, newest_state
-from prnas.runs.named import GENOTYPE, genotype
+from prnas.runs.named import genotype
+from prnas.runs.names import CONFIG, ENVIRONMENT, GENOTYPE, GROUP, RECORDS
 from prnas.runs.record_reader import RecordReader
-
-CONFIG, RECORDS, ENVIRONMENT = "config.yaml", "records.jsonl", "environment.json"
-GROUP = "group.json"
 
 
 def is_run(folder: Path) -> bool:

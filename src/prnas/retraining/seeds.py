@@ -20,10 +20,11 @@ from prnas.retraining import api as retrain
 from prnas.runs.callbacks import RetrainResult, TrainingCallback
 from prnas.runs.folder import CONFIG, RECORDS, new_folder, parse_config
 from prnas.runs.integrity import config_digest
+from prnas.runs.names import GROUP
 from prnas.runs.processes import Processes
 from prnas.runs.session import Stopped, check_overrides
 
-GROUP, RESULTS = "group.json", "results.json"
+RESULTS = "results.json"
 FORMAT, VERSION = "prnas-retrain-group", 1
 MOST_SEEDS = 1_000
 _MOST_BYTES = 1_000_000  # of a group's file

@@ -24,10 +24,11 @@ from prnas.io.checked_files import read_file, read_verified, tensors_in
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import check_header, parse_json
 from prnas.runs.integrity import CHECKSUMS, STATE
+from prnas.runs.names import RECORDS
 
 FORMAT = "prnas-checkpoint"
 VERSION = 2
-TENSORS, RECORDS = "tensors.safetensors", "records.jsonl"
+TENSORS = "tensors.safetensors"
 _UNFINISHED = ".unfinished-"
 _NAME = re.compile(r"[0-9]{6}|[1-9][0-9]{6,15}")
 # Reasons not to get at a file that say nothing of the file itself.

@@ -20,21 +20,24 @@ from prnas.io.reading import parse_json
 from prnas.io.yaml_files import dump_yaml, parse_yaml
 from prnas.runs.checkpoint import Checkpoint, Checkpoints
 from prnas.runs.environment import environment
-from prnas.runs.names import check_name
+from prnas.runs.names import (
+    CHECKPOINTS,
+    CONFIG,
+    DECISIONS,
+    ENVIRONMENT,
+    GENOTYPE,
+    LOCK,
+    RECORDS,
+    WRITTEN_BY_A_RUN,
+    check_name,
+)
 from prnas.runs.records import Record, to_line
 from prnas.runs.records_file import DAMAGED, RecordsFile
 from prnas.space.genotype import Genotype
 
 C = TypeVar("C", bound=RunConfig)
-CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
 _MOST_TEXT = 16_000_000  # bytes of a config or an environment
-ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lock"
-# All that a run writes, its callbacks included.
-_OWN = {
-    *(CONFIG, RECORDS, GENOTYPE, ENVIRONMENT, DECISIONS, LOCK),
-    *(f"old-{DECISIONS}", f"{DAMAGED}{RECORDS}"),
-    *("checkpoints", "model", "report.html", "tensorboard"),
-}
+_OWN = WRITTEN_BY_A_RUN | {f"old-{DECISIONS}", f"{DAMAGED}{RECORDS}"}
 
 
 class RunFolder:
@@ -42,7 +45,7 @@ class RunFolder:
 
     def __init__(self, path: Path, config: RunConfig) -> None:
         self.path, self.config = path, config
-        self.checkpoints = Checkpoints(path / "checkpoints", config.checkpoints.keep)
+        self.checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints.keep)
         self._lock = FileLock(path / LOCK)
         try:
             self._lock.acquire(timeout=0)

@@ -13,8 +13,9 @@ from prnas.config.search import RunConfig
 from prnas.io.checked_files import digest
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
+from prnas.runs.names import CHECKPOINTS
 
-CHECKPOINTS, STATE, CHECKSUMS = "checkpoints", "state.json", "checksums.json"
+STATE, CHECKSUMS = "state.json", "checksums.json"  # In the folder of a checkpoint.
 _MOST_BYTES = 2**26  # of a state: far more than any run's
 
 

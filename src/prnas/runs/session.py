@@ -18,7 +18,7 @@ from prnas.runs.batch_size import MemoryProbe, probe_for
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.folder import RunFolder, read_config
 from prnas.runs.loop import Interrupted, Loop, Setup
-from prnas.runs.names import fixed
+from prnas.runs.names import not_resumable
 from prnas.runs.preparation import check_config, check_sizes
 from prnas.runs.processes import Processes
 from prnas.runs.signals import stop_signals
@@ -43,7 +43,7 @@ class Stopped(Exception):  # noqa: N818 - no error
 
 def check_overrides(overrides: Sequence[str]) -> None:
     """Refuse what cannot change in a run that goes on."""
-    if wrong := fixed(overrides):
+    if wrong := not_resumable(overrides):
         raise UserError(
             f"a resumed run keeps its config: {wrong[0]!r:.60} cannot change; "
             "what starts with compute. or checkpoints. can"
