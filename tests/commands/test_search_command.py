@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 import prnas.searching
 from prnas import cli
@@ -52,6 +53,13 @@ MISTAKES = [
 def test_mistakes(here: Cli, arguments: list[str], said: str, tmp_path: Path) -> None:
     assert said in here.bad("search", *arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
+def test_an_accelerator_that_is_not_here(here: Cli, tmp_path: Path) -> None:
+    said = here.bad("search", "--accelerator", "cuda")
+    assert "cannot compute on 'cuda': PyTorch finds here only" in said
+    assert not (tmp_path / "runs").exists()
 
 
 def test_mistakes_end_in_one_message(tmp_path: Path) -> None:

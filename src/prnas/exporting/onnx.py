@@ -28,8 +28,7 @@ def check_onnx() -> None:
             missing.append(name)
     if missing:
         raise UserError(
-            f"ONNX needs packages that cannot be imported ({', '.join(missing)}): "
-            "pip install 'prnas[onnx]'"
+            f"ONNX needs {', '.join(missing)}, which cannot be imported: pip install 'prnas[onnx]'"
         )
 
 
