@@ -14,7 +14,7 @@ import prnas.searching
 from prnas import cli
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
-from prnas.runs.callbacks import SearchResult
+from prnas.runs.events import SearchResult
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli
 from tests.support.synthetic_search import play

@@ -52,7 +52,7 @@ def test_epochs_as_columns() -> None:
     epochs = [one for one in search_records() if isinstance(one, EpochRecord)]
     columns = run["epochs"]
     assert columns["validation_accuracy"] == [
-        rounded(one.validation.accuracy) for one in epochs if one.validation
+        rounded(one.scores["validation"].accuracy) for one in epochs
     ]
     assert columns["architecture_loss"][0] is None  # a grace epoch
     assert columns["grace"] == [int(one.grace) for one in epochs]

@@ -10,7 +10,7 @@ from prnas.commands.run_options import RUNS, check_run_options, config_overrides
 from prnas.runs import named, signals
 
 if TYPE_CHECKING:
-    from prnas.runs.callbacks import SearchResult
+    from prnas.runs.events import SearchResult
 
 DEFAULT_RECIPE = "quick"
 
@@ -26,12 +26,12 @@ def run(recipe: str | None, options: SearchOptions) -> None:
     if options.resume is None:
         config = named.config_of(recipe, overrides, "search")
 
-    from prnas.report.default_callbacks import for_search
+    from prnas.report.default_callbacks import with_default_callbacks
     from prnas.searching import api as engine
-    from prnas.terminal.search_display import Display
+    from prnas.terminal.display import Display
 
     display = Display(quiet=options.quiet)
-    callbacks = for_search([display])
+    callbacks = with_default_callbacks([display])
     command = ["prnas", *sys.argv[1:]]
     try:
         if config is None:

@@ -1,9 +1,10 @@
 """The config of a search: typed, checked, and enough to repeat the search."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
 from prnas.config.sections import (
@@ -17,12 +18,13 @@ from prnas.config.sections import (
     Share,
     ValidationConfig,
 )
-from prnas.io.errors import FormatError, UserError
+from prnas.io.errors import FormatError, UserError, suggestion
 from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
 from prnas.space.genotype import MAX_NODES
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS, Schedule, paper_schedule
+from prnas.space.scores import Scores, softmax
 from prnas.space.setting import (
     SETTINGS,
     Setting,
@@ -64,10 +66,31 @@ class WeightsConfig(Section):
         return self
 
 
+# The relaxations by name, each with the scores by which it judges candidates; and the steps.
+# A new one has a line here and a class of that name in nets/relaxation.py or searching/step.py.
+RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
+STEPS: list[str] = ["first-order"]
+
+
+def _known_relaxation(name: str) -> str:
+    return _known(name, RELAXATIONS, "relaxation")
+
+
+def _known_step(name: str) -> str:
+    return _known(name, STEPS, "step")
+
+
+def _known(name: str, choices: Collection[str], kind: str) -> str:
+    if name not in choices:
+        raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
+    return name
+
+
 class ArchitectureConfig(Section):
     """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
 
-    relaxation: Literal["softmax"] = "softmax"
+    relaxation: Annotated[str, AfterValidator(_known_relaxation)] = "softmax"
+    step: Annotated[str, AfterValidator(_known_step)] = "first-order"
     lr: Rate = 6e-4
     betas: Annotated[tuple[Momentum, Momentum], Field(strict=False)] = (0.5, 0.999)
     weight_decay: Decay = 1e-3

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from prnas.config.recipes import config_from_data
+from prnas.io.errors import FormatError
 from prnas.report.differences import Rows, differences, science
 from prnas.report.plain_data import pick, rounded
 from prnas.report.view import View
@@ -35,13 +37,26 @@ def _configs(groups: Sequence[dict[str, Any]], views: Sequence[View]) -> Rows:
     if len(groups) < 2:
         return []
     firsts: list[int] = [group["runs"][0] for group in groups]
-    configs = [views[first].info.config for first in firsts]
+    configs = [_complete(views[first].info.config) for first in firsts]
     return differences(configs, groups[0]["kind"] == "training")
 
 
 def _experiment(view: View) -> str:
     """The same text for runs of the same config, whatever their seeds."""
-    return json.dumps([type(view).__name__, science(view.info.config)], sort_keys=True, default=str)
+    return json.dumps(
+        [type(view).__name__, science(_complete(view.info.config))], sort_keys=True, default=str
+    )
+
+
+def _complete(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A config with the defaults of all that it leaves out: fields that are newer than its run.
+
+    One that this release cannot read stays as it is.
+    """
+    try:
+        return config_from_data(dict(config)).to_data()
+    except FormatError:
+        return config
 
 
 def _group(members: Sequence[int], runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -11,9 +11,6 @@ from prnas.report.html import render
 from prnas.report.search_view import SearchView
 from prnas.report.training_view import TrainingView
 from prnas.report.view import RunInfo, View
-from prnas.runs.names import REPORT
-
-FILE = REPORT
 
 
 def view_of(info: RunInfo) -> View:

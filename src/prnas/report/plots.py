@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from prnas.drawing.colors import PALETTE
 from prnas.space.genotype import ROLES, Role
 
-# Okabe and Ito's, as on the page.
+# As on the page.
+LINES = {color.name: color.line for color in PALETTE}
 BLUE, RED, GREEN, ORANGE, PURPLE, SKY, GRAY = (
-    *("#0072b2", "#d55e00", "#009e73", "#d99000", "#b8639a", "#4aa8de"),
-    "#7d868e",
+    LINES[name] for name in ("blue", "red", "green", "orange", "purple", "sky", "gray")
 )
 CYCLED = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY)
 STYLES = ("-", "--", ":", "-.")
-TYPES = {"conv": (ORANGE, "-"), "pool": (PURPLE, "--"), "skip": (GREEN, ":"), "zero": (GRAY, "-.")}
 Data = Mapping[str, Any]
 Values = Sequence[float | None]
 
@@ -104,9 +104,10 @@ def _search_plots(run: Data) -> list[Plot]:
     plots += [Plot("loss", "loss", scores("loss")), *_machine_plots(run)]
     for role in ROLES:
         lines = tuple(
-            _pool_line(run, role, name, _share("types", name), *look)
-            for name, look in TYPES.items()
-            if name != "zero" or any(pool["types"].get(name) for pool in _pools(run, role))
+            _pool_line(
+                run, role, name, _share("types", name), LINES[color], STYLES[place % len(STYLES)]
+            )
+            for place, (name, color) in enumerate(run["cycles"]["colors"].items())
         )
         title = f"operations, {role} cell (%)"
         plots.append(Plot(f"operations-{role}", title, lines, 0.0, 1.0, shares=True))

@@ -6,7 +6,7 @@ from prnas.report.cycles import Cycles
 from prnas.report.picture_data import cell_picture
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Facts, RunInfo, View, seed_facts
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, GenotypeRecord, Record, Score
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, GenotypeRecord, Record
 from prnas.space.genotype import ROLES, Genotype
 from prnas.space.network_size import network_size
 
@@ -27,8 +27,6 @@ class SearchView(View):
         super().__init__(info, COLUMNS)
         self._batches: list[tuple[float, int]] = []
         self._pending: list[BatchRecord] = []
-        self._validation: float | None = None
-        self._images = 0
         self._cycles = Cycles(
             whole_at(info.config, "network.nodes"), list_at(info.config, "space.initial_pool")
         )
@@ -39,7 +37,7 @@ class SearchView(View):
 
     def add(self, record: Record) -> None:
         match record:
-            case EpochRecord():
+            case EpochRecord(type="epoch"):
                 self._add_epoch(record)
             case BatchRecord():
                 self._pending.append(record)
@@ -51,30 +49,15 @@ class SearchView(View):
                 pass
 
     def _add_epoch(self, record: EpochRecord) -> None:
-        scores: dict[str, Score | None] = {
-            "weights": record.weights,
-            "architecture": record.architecture,
-            "validation": record.validation,
-        }
-        row: dict[str, float | None] = {
-            "cycle": record.cycle,
-            "grace": int(record.grace),
-        }
-        for name, score in scores.items():
-            row[f"{name}_accuracy"] = score.accuracy if score else None
-            row[f"{name}_loss"] = score.loss if score else None
         # A change of the batch size stands where its step was within the epoch.
-        for one in self._pending:
-            place = self._epochs.length + min(one.step / max(record.steps, 1), 1.0)
-            self._batches.append((round(place, 3), one.batch))
+        for change in self._pending:
+            position = self._epochs.length + min(change.step / max(record.steps, 1), 1.0)
+            self._batches.append((round(position, 3), change.batch))
         self._pending.clear()
-        self._add_row(record, row)
-        self._images = record.weights.images
-        if record.validation is not None:
-            self._validation = record.validation.accuracy
+        super()._add_epoch(record)
 
     def data(self) -> dict[str, Any]:
-        config, info = self.info.config, self.info
+        config, info, validation = self.info.config, self.info, self._latest.get("validation")
         commands = self._commands(
             ("Repeat the search", f"prnas search {info.file('config.yaml')}"),
             "prnas search",
@@ -88,7 +71,7 @@ class SearchView(View):
             "schedule": self._schedule(),
             "seconds": rounded(self._seconds),
             "memory": rounded(self._memory),
-            "validation": rounded(self._validation),
+            "validation": rounded(validation.accuracy if validation else None),
             "network": self._network(),
             "setting": text_at(config, "space.name"),
             "epochs": self._epochs.data(),
@@ -147,8 +130,9 @@ class SearchView(View):
             parts = [name]
             if size:
                 parts.append(f"{size} × {size} pixels")
-            if self._images:
-                parts.append(f"about {self._images:,} images train the weights")
+            weights = self._latest.get("weights")
+            if weights and weights.images:
+                parts.append(f"about {weights.images:,} images train the weights")
             facts.append(("Data", ", ".join(parts)))
         facts.append(("Setting", text_at(config, "space.name") or "?"))
         limits = _limits(config)

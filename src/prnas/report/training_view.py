@@ -6,7 +6,7 @@ from prnas.io.errors import FormatError
 from prnas.report.picture_data import cell_picture
 from prnas.report.plain_data import pick, rounded, text_at, whole_at
 from prnas.report.view import Facts, RunInfo, View, seed_facts
-from prnas.runs.records import Record, TrainedRecord, TrainingRecord
+from prnas.runs.records import EpochRecord, Record, TrainedRecord
 from prnas.space.genotype import ROLES, Genotype
 
 COLUMNS = (
@@ -21,7 +21,6 @@ LONGEST_NAME = 200  # of a class: a matrix cannot show more
 class TrainingView(View):
     def __init__(self, info: RunInfo) -> None:
         super().__init__(info, COLUMNS)
-        self._test: float | None = None
         self.trained: TrainedRecord | None = None
         self.genotype = _genotype(pick(info.config, "genotype"))
 
@@ -31,26 +30,12 @@ class TrainingView(View):
 
     def add(self, record: Record) -> None:
         match record:
-            case TrainingRecord():
+            case EpochRecord(type="training"):
                 self._add_epoch(record)
             case TrainedRecord():
                 self.trained = record
             case _:
                 pass
-
-    def _add_epoch(self, record: TrainingRecord) -> None:
-        test = record.test
-        self._add_row(
-            record,
-            {
-                "drop_path": record.drop_path,
-                "training_accuracy": record.training.accuracy,
-                "training_loss": record.training.loss,
-                "test_accuracy": test.accuracy if test else None,
-                "test_loss": test.loss if test else None,
-            },
-        )
-        self._test = test.accuracy if test else self._test
 
     def data(self) -> dict[str, Any]:
         info, trained = self.info, self.trained
@@ -64,7 +49,8 @@ class TrainingView(View):
                 ("Export the model", f"prnas export {info.quoted} -o model.onnx"),
             ],
         )
-        error = 1 - self._test if self._test is not None else None
+        test = self._latest.get("test")
+        error = 1 - test.accuracy if test else None
         return {
             **self.common("training", self._facts(), commands),
             "num_epochs": whole_at(info.config, "training.epochs"),

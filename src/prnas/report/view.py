@@ -9,7 +9,7 @@ from typing import Any
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json
 from prnas.report.plain_data import list_at, pick, rounded_all, text_at, whole_at
-from prnas.runs.records import EpochRecord, Record, TrainingRecord
+from prnas.runs.records import EpochRecord, Record, Score
 from prnas.space.genotype import Genotype
 
 Facts = list[tuple[str, str]]
@@ -43,6 +43,7 @@ class View(ABC):
         self.info = info
         self.genotype: Genotype | None = None  # as far as it is known
         self._epochs = Columns(columns)
+        self._latest: dict[str, Score] = {}  # The last score of each name.
         self._seconds = 0.0
         self._memory = 0.0
 
@@ -56,18 +57,22 @@ class View(ABC):
     @abstractmethod
     def data(self) -> dict[str, Any]: ...
 
-    def _add_row(
-        self, record: EpochRecord | TrainingRecord, more: Mapping[str, float | None]
-    ) -> None:
-        """An epoch, with the columns that only its kind of run has."""
+    def _add_epoch(self, record: EpochRecord) -> None:
         row: dict[str, float | None] = {
+            "cycle": record.cycle,
+            "grace": int(record.grace),
             "lr": record.lr,
+            "drop_path": record.drop_path,
             "batch": record.batch,
             "seconds": record.seconds,
             "speed": record.images_per_second,
             "memory": record.memory,
         }
-        self._epochs.add({**row, **more})
+        for name, score in record.scores.items():
+            row[f"{name}_accuracy"] = score.accuracy
+            row[f"{name}_loss"] = score.loss
+        self._epochs.add(row)
+        self._latest |= record.scores
         self._seconds += record.seconds
         self._memory = max(self._memory, record.memory)
 
@@ -97,7 +102,10 @@ class View(ABC):
 
 
 class Columns:
-    """Numbers by name, a row an epoch, rounded once when they are added."""
+    """Numbers by name, a row an epoch, rounded once when they are added.
+
+    A name that a row lacks is `None` there; one that is no column is left out.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._columns: dict[str, list[float | None]] = {name: [] for name in names}

@@ -12,7 +12,7 @@ from prnas.io.errors import FormatError, UserError, suggestion
 from prnas.io.paths import exists, is_file, is_folder
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
-from prnas.runs.integrity import check_genotype, check_run_config
+from prnas.runs.integrity import check_genotype, check_run_config, read_config_data, written_by
 from prnas.runs.names import CONFIG, GENOTYPE, MODEL
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
@@ -34,9 +34,12 @@ def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
     config_file, genotype_file = folder / CONFIG, folder / GENOTYPE
     if not config_file.is_file():
         raise UserError(f"{folder} is not a run's folder: it has no {CONFIG}")
-    data = _parsed(config_file)
-    run = recipes.config_from_data(data)
-    check_run_config(folder, config_file, run)
+    data = read_config_data(config_file)
+    check_run_config(folder, config_file, data)
+    try:
+        run = recipes.config_from_data(data)
+    except FormatError as error:
+        raise UserError(f"{config_file}: {error}{written_by(folder)}") from None
     if isinstance(run, RetrainConfig):
         return run.genotype, run.data.model_dump()
     if not genotype_file.is_file():
@@ -50,7 +53,7 @@ def _read_genotype(path: Path) -> Genotype:
     except FormatError as error:
         raise UserError(f"{path}: {error}") from None
     if path.name == GENOTYPE:  # In the folder of a search, it must be the search's result.
-        check_genotype(path.parent, path, genotype.to_json())
+        check_genotype(path.parent, path, genotype)
     return genotype
 
 
@@ -65,7 +68,7 @@ def check_has_model(path: Path) -> None:
     """A `UserError` if `path` is the folder of a run that has no trained model."""
     if not is_file(path / CONFIG) or is_folder(path / MODEL):
         return
-    if recipes.task_of(_parsed(path / CONFIG)) != "search":
+    if recipes.task_of(read_config_data(path / CONFIG)) != "search":
         raise UserError(
             f"the training in {path} has not ended; go on with `prnas retrain --resume {path}`"
         )

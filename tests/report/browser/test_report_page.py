@@ -99,8 +99,8 @@ def test_hover_toggle_and_zoom(visit: Any, search_page: Path) -> None:
     pointed = epochs[int(found[1]) - 1]
     assert 8 <= int(found[1]) <= 12  # in the middle
     assert (int(found[2]), bool(found[3])) == (pointed.cycle + 1, pointed.grace)
-    assert pointed.validation is not None
-    assert f"validation\n{100 * pointed.validation.accuracy:.1f} %" in tip
+    accuracy = pointed.scores["validation"].accuracy
+    assert f"validation\n{100 * accuracy:.1f} %" in tip
     assert seen.count("[data-chart=loss] .cursor path") == 1  # the same epoch in all charts
     page.mouse.move(2, 2)
 

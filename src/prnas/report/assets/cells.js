@@ -13,6 +13,7 @@ class CellsView {
     this.ticks = el("div", { class: "slider-ticks", "aria-hidden": "true" });
     const button = (label, title, action) => el("button", { type: "button", class: "tool", title, "aria-label": title, onclick: action }, label);
     this.playButton = button("▶", "Play the cycles one after the other", () => this.play());
+    this.keys = el("div", { class: "keys" });
     this.panels = el("div", { class: "cells" });
     this.tree = new TreeView((role, number) => this.select(role, number));
     this.node = el("section", { class: "cells-section", id: "cells" },
@@ -21,15 +22,17 @@ class CellsView {
       el("div", { class: "stepper" }, button("‹", "One cycle back", () => this.go(this.step - 1)),
         el("div", { class: "slider" }, this.slider, this.ticks), button("›", "One cycle on", () => this.go(this.step + 1)),
         this.playButton, this.output),
-      this.legend(), this.panels, this.tree.node);
+      this.keys, this.panels, this.tree.node);
   }
 
   legend() {
-    const key = (className, text) => el("span", { class: `key ${className}` }, el("i"), text);
-    return el("div", { class: "keys" }, key("type-conv", "conv: kernel, d dilation, ×[widths]"), key("type-pool", "pool"), key("type-skip", "skip"),
+    const about = { conv: "conv: kernel, d dilation, ×[widths]" };
+    replace(this.keys, [
+      ...Object.entries(this.run.cycles.colors).map(([type, color]) => el("span", { class: `key color-${color}` }, el("i"), about[type] || type)),
       el("span", { class: "key" }, el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
       el("span", { class: "key" }, el("s", null, "pruned"), " at its end"),
-      el("span", { class: "key" }, el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"));
+      el("span", { class: "key" }, el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"),
+    ]);
   }
 
   get numCycles() { return this.run.cycles.steps.normal.length; }
@@ -42,6 +45,7 @@ class CellsView {
     this.slider.max = Math.max(0, this.lastStep);
     const labels = [...Array(this.lastStep + 1).keys()].map((step) => step < this.numCycles ? String(step + 1) : run.genotype ? "★" : String(step + 1));
     replace(this.ticks, labels.map((label) => el("span", null, label)));
+    this.legend();
     this.key = null;
     this.go(atEnd ? this.lastStep : this.step);
   }
@@ -102,7 +106,7 @@ class CellsView {
   }
 
   card(role, number, [ops, weights, pruned, added], fresh) {
-    const { operations, types, morphisms, positions } = this.run.cycles;
+    const { operations, types, colors, morphisms, positions } = this.run.cycles;
     const scores = new Map(pruned);
     const order = ops.map((_, i) => i);
     if (weights) order.sort((a, b) => scores.has(ops[a]) - scores.has(ops[b]) || weights[b] - weights[a]);
@@ -110,7 +114,7 @@ class CellsView {
     const rows = order.map((i) => {
       const op = ops[i], gone = scores.has(op);
       const weight = gone ? scores.get(op) : weights ? weights[i] : null;
-      const row = el("span", { class: `candidate type-${types[op]}${gone ? " pruned" : ""}`, title: this.candidateTitle(op, weight, gone, fresh.has(op)) },
+      const row = el("span", { class: `candidate color-${colors[types[op]]}${gone ? " pruned" : ""}`, title: this.candidateTitle(op, weight, gone, fresh.has(op)) },
         weights ? el("span", { class: "bar" }) : null,
         el("span", { class: "candidate-name" }, fresh.has(op) ? el("b", { class: "fresh-mark" }, "●") : null, brief(operations[op])),
         el("span", { class: "candidate-value" }, weights ? show.weight(weight) : ""));
@@ -118,7 +122,7 @@ class CellsView {
       return row;
     });
     const children = added.map(([child, parent, morphism, probability, returned]) =>
-      el("span", { class: `child type-${types[child]}`, title: `${operations[child]}: ${morphisms[morphism]} of ${operations[parent]}, which was drawn with probability ${show.percent(probability)}${returned ? "; held before" : ""}` },
+      el("span", { class: `child color-${colors[types[child]]}`, title: `${operations[child]}: ${morphisms[morphism]} of ${operations[parent]}, which was drawn with probability ${show.percent(probability)}${returned ? "; held before" : ""}` },
         el("b", { class: "child-mark" }, "+"), brief(operations[child]), returned ? " ↺" : null,
         el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`)));
     const title = positions[number] ? edgeName(positions[number]) : `edge ${number + 1}`;

@@ -1,5 +1,4 @@
 // The paper's Figure 3: what a search's epochs and cycles say.
-const TYPE_COLORS = { conv: "orange", pool: "purple", skip: "green", zero: "gray" };
 const KERNEL_COLORS = ["blue", "orange", "green", "red", "purple", "sky", "gray"];
 const DASHES = [null, "6 3", "2 3", "9 3 2 3", "1 3"];
 const ROLES = ["normal", "reduction"];
@@ -68,8 +67,8 @@ function searchCharts(group, run) {
     epochLine(run, `weights_${what}`, "weights", "blue"),
     epochLine(run, `architecture_${what}`, "architecture", "sky", DASHES[1]),
     epochLine(run, `validation_${what}`, "validation", "red")];
-  const types = Object.keys(TYPE_COLORS).filter((type) => type !== "zero" ||
-    ROLES.some((role) => run.cycles.pools[role].some((pool) => pool.types.zero)));
+  const types = Object.entries(run.cycles.colors);
+  const shareOf = (type) => (pool) => Object.keys(pool.types).length ? pool.types[type] || 0 : null;
   const shares = { format: show.percent, tick: show.share, low: 0, high: 1 };
   const perCell = (id, title, line) => ROLES.map((role) => group.chart(
     { ...shares, id: `${id}-${role}`, title: `${title}, ${role} cell` }, line(role)));
@@ -80,8 +79,8 @@ function searchCharts(group, run) {
       group.chart({ id: "lr", title: "Learning rate", format: show.rate, low: 0, height: 210 }, [epochLine(run, "lr", "learning rate of the weights", "blue")])],
     machine: speedCharts(group, run),
     pools: [
-      ...perCell("types", "Operations", (role) => types.map((type, i) =>
-        poolLine(run, role, (pool) => pool.types[type], type, TYPE_COLORS[type], DASHES[i]))),
+      ...perCell("types", "Operations", (role) => types.map(([type, color], i) =>
+        poolLine(run, role, shareOf(type), type, color, DASHES[i % DASHES.length]))),
       ...perCell("kernels", "Kernel sizes of convs", (role) => kernelSizes(run).map((size, i) =>
         poolLine(run, role, (pool) => Object.keys(pool.kernels).length ? pool.kernels[size] || 0 : null, `${size}×${size}`,
           KERNEL_COLORS[i % KERNEL_COLORS.length], DASHES[i % DASHES.length]))),

@@ -106,7 +106,7 @@ class TreeView {
   }
 
   row(one, y, x, unit, gutter, until, columns, chosen) {
-    const { operations, types, morphisms } = this.run.cycles;
+    const { operations, types, colors, morphisms } = this.run.cycles;
     const end = Math.min(one.to ?? until, columns);
     const indent = Math.min(one.depth * 12, gutter * 0.3);
     const bars = [];
@@ -119,7 +119,7 @@ class TreeView {
     if (one.to !== null && one.to <= columns) marks.push(svg("text", { class: "tree-end", x: x(end) + 4, y: y + 3.5 }, `✕ ${show.weight(one.score)}`));
     else if (chosen && chosen === operations[one.op]) marks.push(svg("text", { class: "tree-star", x: x(end) + 4, y: y + 4 }, "★"));
     const origin = one.morphism === null ? "from the start" : morphisms[one.morphism] + (one.returned ? " ↺" : "");
-    return svg("g", { class: `tree-row type-${types[one.op]}` }, svg("title", null, this.sentence(one)),
+    return svg("g", { class: `tree-row color-${colors[types[one.op]]}` }, svg("title", null, this.sentence(one)),
       one.depth ? svg("path", { class: "tree-branch", d: `M${indent - 8} ${y - 14}V${y - 3}H${indent - 2}` }) : null,
       svg("text", { class: "tree-name", x: indent, y: y - 1 }, operations[one.op]),
       svg("text", { class: "tree-origin", x: indent, y: y + 10.5 }, origin), bars, marks);
