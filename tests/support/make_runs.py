@@ -16,7 +16,7 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.retraining import api as retraining
 from prnas.retraining import seeds
-from prnas.runs.session import Stopped
+from prnas.runs.run import Stopped
 from prnas.searching import api as searching
 from tests.support.arithmetic import arithmetic
 from tests.support.watching import Watch, WatchTraining
