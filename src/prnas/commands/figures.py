@@ -18,20 +18,20 @@ def check_figures(folder: Path) -> None:
 
 
 def folder_names(names: Sequence[str]) -> list[str]:
-    """A folder's name for each run, no two the same, also where capitals do not count."""
+    """A folder name for each run, all different, also where capitals do not count."""
     plain = [name.replace("/", "-").strip("-") or "run" for name in names]
-    wanted = {name.casefold() for name in plain}
-    found: list[str] = []
+    taken = {name.casefold() for name in plain}
+    folders: list[str] = []
     used: set[str] = set()
     for name in plain:
         free, number = name, 0
-        # A name that is made up must not be that of a run to come.
-        while free.casefold() in used or (number and free.casefold() in wanted):
+        # A name with a number must not be that of another run.
+        while free.casefold() in used or (number and free.casefold() in taken):
             number += 1
             free = f"{name}-{number}"
         used.add(free.casefold())
-        found.append(free)
-    return found
+        folders.append(free)
+    return folders
 
 
 def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
