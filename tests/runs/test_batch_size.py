@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prnas.config.search import BatchConfig
-from prnas.runs.batch_size import BatchSize, CpuProbe, MemoryProbe, allowed, lower_batch, next_batch, probe_for
 from prnas.io.memory import cgroup_limits, free_memory, is_out_of_memory
+from prnas.runs.batch_size import (
+    BatchSize,
+    CpuProbe,
+    MemoryProbe,
+    allowed,
+    lower_batch,
+    next_batch,
+    probe_for,
+)
 
 PAPER = BatchConfig()  # 24, 8, 128 at 95 %
 

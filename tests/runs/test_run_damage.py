@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from prnas.runs.named import genotype, genotype_and_data
 from prnas.commands.report import run as report
 from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
+from prnas.report.read_run import read_view
 from prnas.retraining import seeds
 from prnas.runs import checkpoint
 from prnas.runs.checkpoint import Checkpoint, Checkpoints
 from prnas.runs.folder import DECISIONS, RunFolder
-from prnas.report.read_run import read_view
+from prnas.runs.named import genotype, genotype_and_data
 from prnas.searching.api import resume, start
 from prnas.space.genotype import Genotype
 from tests.support.settings import small_config, small_training

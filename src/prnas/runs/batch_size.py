@@ -1,7 +1,5 @@
 """The batch size as memory allows: a pure rule, and the probes that feed it."""
 
-import ctypes
-import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,10 +8,9 @@ from typing import Protocol
 import psutil
 import torch
 
-from prnas.io.memory import cgroup_limits, give_back_memory
 from prnas.config.search import BatchConfig
+from prnas.io.memory import cgroup_limits, give_back_memory
 from prnas.runs.checked_state import whole
-
 
 
 def next_batch(batch: int, used: float, total: float, rule: BatchConfig, ceiling: int) -> int:
@@ -40,10 +37,6 @@ def lower_batch(batch: int, rule: BatchConfig) -> int | None:
 
 def allowed(rule: BatchConfig, ceiling: int) -> Sequence[int]:
     return range(rule.min, max(min(rule.max, ceiling), rule.min) + 1, rule.multiple)
-
-
-
-
 
 
 class MemoryProbe(Protocol):
@@ -100,20 +93,12 @@ class CpuProbe:
             Path("/proc/self/clear_refs").write_text("5")
 
 
-
-
-
-
-
-
 def _kernel_peak() -> float:
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
         return 0.0
     return next((1024.0 * int(one.split()[1]) for one in lines if one.startswith("VmHWM")), 0.0)
-
-
 
 
 def probe_for(device: torch.device, limit: float | None, num_processes: int) -> MemoryProbe:

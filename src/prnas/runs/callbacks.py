@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.models.model import Model
-from prnas.runs.records import (BatchRecord, CycleRecord, EpochRecord, TrainingRecord)
-from prnas.config.retrain import RetrainConfig
-from prnas.space.pools import Pools
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, TrainingRecord
 from prnas.space.genotype import Genotype
+from prnas.space.pools import Pools
 
 
 @dataclass(frozen=True, slots=True)

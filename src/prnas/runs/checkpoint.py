@@ -20,9 +20,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from prnas.io.atomic import sync_folder
-from prnas.io.errors import UserError
 from prnas.io.checked_files import read_file, read_verified, tensors_in
-from prnas.io.errors import FormatError
+from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import check_header, parse_json
 from prnas.runs.integrity import CHECKSUMS, STATE
 

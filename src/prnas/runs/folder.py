@@ -11,20 +11,19 @@ from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from prnas.io.atomic import remove_leftovers, sync_folder, write_atomically
-from prnas.config.search import RunConfig
-from prnas.io.errors import UserError
-from prnas.io.checked_files import read_file
 from prnas.config.recipes import KINDS, task_of
-from prnas.runs.records import Record, to_line
-from prnas.space.genotype import Genotype
-from prnas.io.errors import FormatError
+from prnas.config.search import RunConfig
+from prnas.io.atomic import remove_leftovers, sync_folder, write_atomically
+from prnas.io.checked_files import read_file
+from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
+from prnas.io.yaml_files import dump_yaml, parse_yaml
 from prnas.runs.checkpoint import Checkpoint, Checkpoints
 from prnas.runs.environment import environment
-from prnas.runs.records_file import DAMAGED, RecordsFile
 from prnas.runs.names import check_name
-from prnas.io.yaml_files import dump_yaml, parse_yaml
+from prnas.runs.records import Record, to_line
+from prnas.runs.records_file import DAMAGED, RecordsFile
+from prnas.space.genotype import Genotype
 
 C = TypeVar("C", bound=RunConfig)
 CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"

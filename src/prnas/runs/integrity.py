@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from prnas.config.search import RunConfig
-from prnas.io.errors import UserError
 from prnas.io.checked_files import digest
-from prnas.io.errors import FormatError
+from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
 
 CHECKPOINTS, STATE, CHECKSUMS = "checkpoints", "state.json", "checksums.json"

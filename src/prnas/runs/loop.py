@@ -12,20 +12,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.config.search import RunConfig
-from prnas.runs.records import BatchRecord, Score
 from prnas.data.augment import Augmentation, plain
+from prnas.data.dataset import DataSet, Images, normalization
+from prnas.data.streams import Stream
+from prnas.io.memory import check_room, is_out_of_memory, recover_memory
+from prnas.runs.batch_size import BatchSize, MemoryProbe
 from prnas.runs.callbacks import Validating
 from prnas.runs.checkpoint import Checkpoint
-from prnas.data.dataset import DataSet, Images, normalization
-from prnas.runs.batch_size import BatchSize, MemoryProbe
-from prnas.io.memory import check_room, is_out_of_memory, recover_memory
+from prnas.runs.folder import RunFolder
+from prnas.runs.generators import seed_for
 from prnas.runs.preparation import check_same, digest_of, digests
 from prnas.runs.processes import Processes
-from prnas.runs.generators import seed_for
-from prnas.runs.folder import RunFolder
+from prnas.runs.records import BatchRecord, Score
 from prnas.runs.state import RunState, Sums
 from prnas.runs.step import StepTaker
-from prnas.data.streams import Stream
 
 LAST = 5  # epochs that "last-five" validates
 _COPIES = 3  # of its tensors, while a checkpoint is written

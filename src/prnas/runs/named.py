@@ -3,14 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from prnas.io.text import read_text
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import RunConfig, SearchConfig
-from prnas.io.atomic import write_output
-from prnas.io.errors import UserError
-from prnas.io.errors import FormatError, suggestion
-from prnas.io.reading import MAX_CHARACTERS
+from prnas.io.errors import FormatError, UserError, suggestion
+from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
 from prnas.runs.integrity import check_genotype, check_run_config
 from prnas.space import zoo
@@ -18,10 +15,6 @@ from prnas.space.genotype import Genotype
 from prnas.space.setting import SETTINGS, Setting, setting_from_data
 
 GENOTYPE = "genotype.json"
-
-
-
-
 
 
 def genotype(name: str) -> Genotype:

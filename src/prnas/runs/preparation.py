@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from prnas.config.retrain import RetrainConfig
 from prnas.config.search import ImagesConfig, RunConfig, SearchConfig
+from prnas.data.dataset import DataSet, Images, InMemory, Normalization, halves
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, values_inside
-from prnas.config.retrain import RetrainConfig
-from prnas.data.dataset import (DataSet, Images, InMemory, Normalization, halves)
-from prnas.runs.integrity import config_digest
 from prnas.runs.generators import torch_generator
+from prnas.runs.integrity import config_digest
 
 
 def cosine(lr: float, lr_min: float, epoch: int, epochs: int) -> float:

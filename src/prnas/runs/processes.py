@@ -22,8 +22,8 @@ from torch import distributed as dist
 
 from prnas.config.search import ComputeConfig
 from prnas.io.errors import UserError
-from prnas.runs.launcher import Others, start_others
 from prnas.io.memory import is_out_of_memory
+from prnas.runs.launcher import Others, start_others
 
 R = TypeVar("R")
 STARTING = 10.0  # minutes that processes have to find each other: they import, on a slow disk

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from prnas.runs.records import Record, from_line, whole_lines
 from prnas.io.errors import FormatError
+from prnas.runs.records import Record, from_line, whole_lines
 
 REMEMBERED = 200  # bytes before the place reached, by which a file that was cut back is known
 

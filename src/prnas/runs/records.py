@@ -10,9 +10,9 @@ from typing import IO, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from prnas.space.genotype import Role
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json, validated
+from prnas.space.genotype import Role
 
 _MOST_LINE = 16_000_000  # bytes
 VARYING = ("seconds", "images_per_second", "memory", "parts")

@@ -11,17 +11,16 @@ from typing import Any, Generic, TypeVar
 import torch
 
 from prnas.config.search import RunConfig
-from prnas.io.errors import UserError
-from prnas.io.errors import FormatError
-from prnas.runs.checkpoint import Checkpoint
 from prnas.data.dataset import load
-from prnas.runs.loop import Interrupted, Loop, Setup
-from prnas.runs.batch_size import MemoryProbe, probe_for
+from prnas.io.errors import FormatError, UserError
 from prnas.io.memory import free_memory, is_out_of_memory
+from prnas.runs.batch_size import MemoryProbe, probe_for
+from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.folder import RunFolder, read_config
+from prnas.runs.loop import Interrupted, Loop, Setup
+from prnas.runs.names import fixed
 from prnas.runs.preparation import check_config, check_sizes
 from prnas.runs.processes import Processes
-from prnas.runs.folder import RunFolder, read_config
-from prnas.runs.names import fixed
 from prnas.runs.signals import stop_signals
 
 C = TypeVar("C", bound=RunConfig)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from prnas.runs.checked_state import (finite, finite_each, optimizer_state, whole)
+from prnas.runs.checked_state import finite, finite_each, optimizer_state, whole
 from prnas.runs.checkpoint import Checkpoint, prefixed, under
 from prnas.runs.generators import torch_generator
 

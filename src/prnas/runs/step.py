@@ -8,14 +8,14 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
-from prnas.io.errors import UserError
 from prnas.data.augment import Augmentation
-from prnas.runs.finite import first_not_finite
-from prnas.runs.batch_size import BatchSize
+from prnas.data.streams import Stream
+from prnas.io.errors import UserError
 from prnas.io.memory import is_out_of_memory, recover_memory
+from prnas.runs.batch_size import BatchSize
+from prnas.runs.finite import first_not_finite
 from prnas.runs.processes import Processes
 from prnas.runs.state import RunState
-from prnas.data.streams import Stream
 
 S = TypeVar("S", bound=RunState)
 

@@ -1,0 +1,1 @@
+"""What every run has: folder, checkpoints, records, processes, signals, batch size."""
