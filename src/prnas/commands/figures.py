@@ -44,7 +44,7 @@ def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
         for name, view in zip(names, views, strict=True):
             target = folder if len(views) == 1 else folder / name
             target.mkdir(parents=True, exist_ok=True)
-            for file, content in figures(view.data(), view.genotype):
+            for file, content in figures(view):
                 write_output(target / file, content)
                 written.append(target / file)
     except OSError as error:

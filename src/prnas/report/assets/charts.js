@@ -1,6 +1,11 @@
 // Charts that share epochs, zoom and cursor.
-class ChartGroup {
-  constructor() {
+import { Chart } from "./chart.js";
+import { el } from "./dom.js";
+
+export class ChartGroup {
+  // `prefix`: of the charts' ids on the page, where there are several groups.
+  constructor(prefix) {
+    this.prefix = prefix;
     this.charts = new Map();
     this.cycles = [];
     this.end = 1;
@@ -12,36 +17,44 @@ class ChartGroup {
     this.pending = false;
     this.said = el("div", { class: "unseen", role: "status", "aria-live": "polite" });
     // A tap elsewhere takes away what a finger pointed at.
-    addEventListener("pointerdown", (event) => { if (this.cursor !== null && event.pointerType === "touch" && !event.target.closest?.(".plot")) this.point(null, null); });
+    addEventListener("pointerdown", (event) => {
+      const elsewhere = event.pointerType === "touch" && !event.target.closest?.(".plot");
+      if (elsewhere && this.cursor !== null) this.point(null, null);
+    });
     this.observer = new ResizeObserver(() => {
       const resized = [...this.charts.values()].filter((chart) => chart.resize());
       if (resized.length) this.redraw();
     });
   }
 
-  // `cycles`: [{start, end, grace}]; `end`: the last epoch of all that is, or will be, there.
-  setEpochs(end, cycles) {
+  // Shows what the data lists: epochs `done`, the last one that is or will be there (`end`), `cycles` of
+  // {start, end, grace}, and plots in sections. What is there already changes in place.
+  update({ done, end, cycles, sections }) {
     const whole = this.isWhole;
-    this.end = Math.max(1, end);
-    this.cycles = cycles;
-    this.domain = whole ? [0, this.end] : this.domain;
+    Object.assign(this, { done, end, cycles });
+    this.domain = whole ? [0, end] : this.domain;
+    for (const section of sections) for (const plot of section.plots) this.chart(plot).setLines(plot.lines);
     this.changed();
   }
 
-  get isWhole() { return this.domain[0] === 0 && this.domain[1] === this.end; }
-
   // The chart with this id: a new one, or the one that is there already.
-  chart(options, series) {
-    let chart = this.charts.get(options.id);
-    if (!chart) {
-      chart = new Chart(this, options);
-      this.charts.set(options.id, chart);
+  chart(plot) {
+    if (!this.charts.has(plot.id)) {
+      const chart = new Chart(this, plot);
+      this.charts.set(plot.id, chart);
       this.observer.observe(chart.node);
     }
-    chart.setSeries(series);
-    this.redraw();
-    return chart;
+    return this.charts.get(plot.id);
   }
+
+  // Sections with their charts, to be put on the page once.
+  nodes(sections) {
+    return sections.map(({ id, title, note, plots }) =>
+      el("section", { class: "chart-section" }, el("h3", null, title, note ? el("small", null, note) : null),
+        el("div", { class: `charts ${id}` }, plots.map((plot) => this.chart(plot).node))));
+  }
+
+  get isWhole() { return this.domain[0] === 0 && this.domain[1] === this.end; }
 
   redraw() {
     if (this.pending) return;

@@ -1,10 +1,13 @@
 // Drawings that prnas laid out, as SVG in the page's own colours.
+import { el, svg } from "./dom.js";
+
+export const ROLES = ["normal", "reduction"];
 const PAINTS = {
   "#e4e9ee": "input", "#9cc9f2": "node", "#fdb863": "output",
   "#fff3b8": "conv", "#dccdf0": "pool", "#ffffff": "other",
 };
 
-function drawPicture(data, label) {
+export function drawPicture(data, label) {
   const [width, height] = data.size;
   const items = data.items.map((item) => {
     switch (item[0]) {
@@ -35,4 +38,11 @@ function curvePath(points) {
   let path = `M${points[0]} ${points[1]}`;
   for (let i = 2; i + 5 < points.length; i += 6) path += `C${points.slice(i, i + 6).join(" ")}`;
   return path;
+}
+
+export function genotypeSection(genotype, title) {
+  if (!genotype) return null;
+  const panels = ROLES.map((role) => el("section", { class: "cell-panel drawn" }, el("h3", null, `${role} cell`),
+    el("div", { class: "scroll", tabindex: "0", role: "group" }, drawPicture(genotype.pictures[role], `The ${role} cell`))));
+  return el("section", { class: "genotype-section" }, el("h2", null, title), el("div", { class: "cells" }, panels));
 }

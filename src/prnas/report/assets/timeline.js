@@ -1,14 +1,19 @@
+import { el, replace } from "./dom.js";
+
+export function toolButton(label, title, onclick) {
+  return el("button", { type: "button", class: "tool", title, "aria-label": title, onclick }, label);
+}
+
 // The strip above the charts: where one is among the epochs, and buttons to go elsewhere.
-class Timeline {
+export class Timeline {
   constructor(group) {
     this.group = group;
     this.where = el("span", { class: "where", "data-where": true });
     this.track = el("div", { class: "track", role: "group", "aria-label": "Zoom to a cycle" });
-    const button = (label, title, action) => el("button", { type: "button", class: "tool", title, "aria-label": title, onclick: action }, label);
-    this.all = button("All", "Show all epochs", () => group.reset());
+    this.all = toolButton("All", "Show all epochs", () => group.reset());
     this.node = el("div", { class: "timeline" }, this.track,
-      el("div", { class: "tools" }, this.where, button("←", "Earlier epochs", () => group.pan(-0.5)), button("→", "Later epochs", () => group.pan(0.5)),
-        button("−", "Zoom out", () => group.zoomBy(2)), button("+", "Zoom in", () => group.zoomBy(0.5)), this.all));
+      el("div", { class: "tools" }, this.where, toolButton("←", "Earlier epochs", () => group.pan(-0.5)), toolButton("→", "Later epochs", () => group.pan(0.5)),
+        toolButton("−", "Zoom out", () => group.zoomBy(2)), toolButton("+", "Zoom in", () => group.zoomBy(0.5)), this.all));
     group.listeners.push(() => this.update());
   }
 
