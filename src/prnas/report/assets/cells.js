@@ -19,34 +19,64 @@ export class CellsView {
     this.playButton = toolButton("▶", "Play the cycles one after the other", () => this.play());
     this.panels = el("div", { class: "cells" });
     this.tree = new TreeView((role, number) => this.select(role, number));
-    this.node = el("section", { class: "cells-section", id: "cells" },
+    this.node = el(
+      "section",
+      { class: "cells-section", id: "cells" },
       el("h2", null, "The cells, cycle by cycle"),
-      el("p", { class: "lead" }, "Every box is an edge with its pool of candidates; bars are architecture weights ",
-        "(softmax, in %), the tick marks equal weights. Choose an edge to see its family tree."),
-      el("div", { class: "stepper" }, toolButton("‹", "One cycle back", () => this.go(this.step - 1)),
-        el("div", { class: "slider" }, this.slider, this.ticks), toolButton("›", "One cycle on", () => this.go(this.step + 1)),
-        this.playButton, this.output),
-      this.legend(), this.panels, this.tree.node);
+      el(
+        "p",
+        { class: "lead" },
+        "Every box is an edge with its pool of candidates; bars are architecture weights ",
+        "(softmax, in %), the tick marks equal weights. Choose an edge to see its family tree.",
+      ),
+      el(
+        "div",
+        { class: "stepper" },
+        toolButton("‹", "One cycle back", () => this.go(this.step - 1)),
+        el("div", { class: "slider" }, this.slider, this.ticks),
+        toolButton("›", "One cycle on", () => this.go(this.step + 1)),
+        this.playButton,
+        this.output,
+      ),
+      this.legend(),
+      this.panels,
+      this.tree.node,
+    );
   }
 
   legend() {
     const key = (className, text) => el("span", { class: `key ${className}` }, el("i"), text);
-    return el("div", { class: "keys" }, key("type-conv", "conv: kernel, d dilation, ×[widths]"), key("type-pool", "pool"), key("type-skip", "skip"),
+    return el(
+      "div",
+      { class: "keys" },
+      key("type-conv", "conv: kernel, d dilation, ×[widths]"),
+      key("type-pool", "pool"),
+      key("type-skip", "skip"),
       el("span", { class: "key" }, el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
       el("span", { class: "key" }, el("s", null, "pruned"), " at its end"),
-      el("span", { class: "key" }, el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"));
+      el("span", { class: "key" }, el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"),
+    );
   }
 
-  get numCycles() { return this.run.cycles.steps.normal.length; }
-  get lastStep() { return this.run.genotype ? this.numCycles : this.numCycles - (this.isOver ? 1 : 0); }
-  get isOver() { return this.run.schedule.length > 0 && this.numCycles >= this.run.schedule.length; }
+  get numCycles() {
+    return this.run.cycles.steps.normal.length;
+  }
+  get lastStep() {
+    return this.run.genotype ? this.numCycles : this.numCycles - (this.isOver ? 1 : 0);
+  }
+  get isOver() {
+    return this.run.schedule.length > 0 && this.numCycles >= this.run.schedule.length;
+  }
 
   update(run) {
     const atEnd = this.step === null || this.step >= this.lastStep;
     this.run = run;
     this.slider.max = Math.max(0, this.lastStep);
-    const label = (step) => step >= this.numCycles && run.genotype ? "★" : String(step + 1);
-    replace(this.ticks, [...Array(this.lastStep + 1).keys()].map((step) => el("span", null, label(step))));
+    const label = (step) => (step >= this.numCycles && run.genotype ? "★" : String(step + 1));
+    replace(
+      this.ticks,
+      [...Array(this.lastStep + 1).keys()].map((step) => el("span", null, label(step))),
+    );
     this.key = null;
     this.go(atEnd ? this.lastStep : this.step);
   }
@@ -88,10 +118,23 @@ export class CellsView {
 
   draw() {
     const genotype = this.step >= this.numCycles && this.run.genotype;
-    const drawn = (role) => el("div", { class: "scroll", tabindex: "0", role: "group" },
-      drawPicture(genotype.pictures[role], `The ${role} cell that was found`));
-    patch(this.panels, ROLES.map((role) => el("section", { class: `cell-panel ${genotype ? "drawn" : ""}` },
-      el("h3", null, `${role} cell`), genotype ? drawn(role) : this.matrix(role))));
+    const drawn = (role) =>
+      el(
+        "div",
+        { class: "scroll", tabindex: "0", role: "group" },
+        drawPicture(genotype.pictures[role], `The ${role} cell that was found`),
+      );
+    patch(
+      this.panels,
+      ROLES.map((role) =>
+        el(
+          "section",
+          { class: `cell-panel ${genotype ? "drawn" : ""}` },
+          el("h3", null, `${role} cell`),
+          genotype ? drawn(role) : this.matrix(role),
+        ),
+      ),
+    );
     this.tree.draw(this.run, this.edge, this.step);
   }
 
@@ -101,8 +144,13 @@ export class CellsView {
     const edges = this.step < this.numCycles ? steps[role][this.step] : current;
     const before = this.step > 0 ? steps[role][this.step - 1] : null;
     const columns = positions.length ? Math.max(...positions.map(([, source]) => source)) + 1 : 4;
-    const grid = el("div", { class: "matrix", "--columns": String(columns) }, edges.map((edge, number) =>
-      this.card(role, number, edge, new Set(before ? before[number][3].map(([child]) => child) : []))));
+    const grid = el(
+      "div",
+      { class: "matrix", "--columns": String(columns) },
+      edges.map((edge, number) =>
+        this.card(role, number, edge, new Set(before ? before[number][3].map(([child]) => child) : [])),
+      ),
+    );
     if (positions.length === edges.length) {
       [...grid.children].forEach((card, number) => {
         card.style.setProperty("--row", positions[number][0] - 1);
@@ -119,15 +167,24 @@ export class CellsView {
     if (weights) order.sort((a, b) => scores.has(ops[a]) - scores.has(ops[b]) || weights[b] - weights[a]);
     const full = weights ? Math.max(2 / ops.length, ...weights) : 1;
     const rows = order.map((i) => {
-      const op = ops[i], gone = scores.has(op);
+      const op = ops[i];
+      const gone = scores.has(op);
       const weight = gone ? scores.get(op) : weights ? weights[i] : null;
       const title = this.candidateTitle(op, weight, gone, fresh.has(op));
-      const row = el("span", { class: `candidate type-${types[op]}${gone ? " pruned" : ""}`, title },
+      const row = el(
+        "span",
+        { class: `candidate type-${types[op]}${gone ? " pruned" : ""}`, title },
         weights ? el("span", { class: "bar" }) : null,
-        el("span", { class: "candidate-name" }, fresh.has(op) ? el("b", { class: "fresh-mark" }, "●") : null, brief(operations[op])),
-        el("span", { class: "candidate-value" }, weights ? show.weight(weight) : ""));
+        el(
+          "span",
+          { class: "candidate-name" },
+          fresh.has(op) ? el("b", { class: "fresh-mark" }, "●") : null,
+          brief(operations[op]),
+        ),
+        el("span", { class: "candidate-value" }, weights ? show.weight(weight) : ""),
+      );
       if (weights) {
-        row.firstChild.style.width = `${100 * weights[i] / full}%`;
+        row.firstChild.style.width = `${(100 * weights[i]) / full}%`;
         row.style.setProperty("--equal", `${100 / ops.length / full}%`);
       }
       return row;
@@ -135,19 +192,30 @@ export class CellsView {
     const children = added.map(([child, parent, morphism, probability, returned]) => {
       const drawn = `which was drawn with probability ${show.percent(probability)}`;
       const came = `${morphisms[morphism]} of ${operations[parent]}, ${drawn}${returned ? "; held before" : ""}`;
-      return el("span", { class: `child type-${types[child]}`, title: `${operations[child]}: ${came}` },
-        el("b", { class: "child-mark" }, "+"), brief(operations[child]), returned ? " ↺" : null,
-        el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`));
+      return el(
+        "span",
+        { class: `child type-${types[child]}`, title: `${operations[child]}: ${came}` },
+        el("b", { class: "child-mark" }, "+"),
+        brief(operations[child]),
+        returned ? " ↺" : null,
+        el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`),
+      );
     });
     const title = positions[number] ? edgeName(positions[number]) : `edge ${number + 1}`;
-    return el("button", {
-      type: "button",
-      class: "edge",
-      "data-edge": `${role}-${number}`,
-      "aria-pressed": String(this.edge.role === role && this.edge.number === number),
-      "aria-label": `${role} cell, edge ${title}: show its family tree`,
-      onclick: () => this.select(role, number, true),
-    }, el("span", { class: "edge-name" }, title), rows, children.length ? el("span", { class: "children" }, children) : null);
+    return el(
+      "button",
+      {
+        type: "button",
+        class: "edge",
+        "data-edge": `${role}-${number}`,
+        "aria-pressed": String(this.edge.role === role && this.edge.number === number),
+        "aria-label": `${role} cell, edge ${title}: show its family tree`,
+        onclick: () => this.select(role, number, true),
+      },
+      el("span", { class: "edge-name" }, title),
+      rows,
+      children.length ? el("span", { class: "children" }, children) : null,
+    );
   }
 
   candidateTitle(op, weight, gone, fresh) {

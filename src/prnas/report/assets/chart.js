@@ -19,9 +19,13 @@ export class Chart {
     this.plot = svg("svg", { class: "plot", tabindex: "0", role: "img", "data-chart": this.id });
     this.tip = el("div", { class: "tooltip", hidden: true });
     const note = plot.note ? el("span", { class: "chart-note" }, plot.note) : null;
-    this.node = el("figure", { class: "chart", "data-chart-box": this.id },
+    this.node = el(
+      "figure",
+      { class: "chart", "data-chart-box": this.id },
       el("figcaption", null, el("span", { class: "chart-title" }, plot.title), note),
-      this.legend, el("div", { class: "plot-box" }, this.plot, this.tip));
+      this.legend,
+      el("div", { class: "plot-box" }, this.plot, this.tip),
+    );
     this.width = 0;
     this.height = plot.section === "learning" ? 210 : 150;
     this.listen();
@@ -40,7 +44,10 @@ export class Chart {
   buildLegend() {
     this.values = new Map();
     const focused = this.legend.contains(document.activeElement) ? document.activeElement.dataset.series : null;
-    replace(this.legend, this.lines.map((line) => this.legendButton(line)));
+    replace(
+      this.legend,
+      this.lines.map((line) => this.legendButton(line)),
+    );
     const again = [...this.legend.children].find((button) => button.dataset.series === focused);
     if (again) again.focus({ preventScroll: true });
   }
@@ -48,18 +55,26 @@ export class Chart {
   legendButton(line) {
     const value = el("span", { class: "legend-value" });
     this.values.set(line.label, value);
-    return el("button", {
-      type: "button",
-      class: "legend-item",
-      "data-series": line.label,
-      "--c": `var(--${line.color})`,
-      "aria-pressed": String(!this.isHidden(line)),
-      title: `Show or hide ${plain(line.label).slice(0, 80)}`,
-      onclick: (event) => this.toggle(line, event.currentTarget),
-    }, swatch(line, 16), name(line.label, { class: "legend-name" }), value);
+    return el(
+      "button",
+      {
+        type: "button",
+        class: "legend-item",
+        "data-series": line.label,
+        "--c": `var(--${line.color})`,
+        "aria-pressed": String(!this.isHidden(line)),
+        title: `Show or hide ${plain(line.label).slice(0, 80)}`,
+        onclick: (event) => this.toggle(line, event.currentTarget),
+      },
+      swatch(line, 16),
+      name(line.label, { class: "legend-name" }),
+      value,
+    );
   }
 
-  isHidden(line) { return this.hidden.has(line.label) || this.group.hidden.has(line.label); }
+  isHidden(line) {
+    return this.hidden.has(line.label) || this.group.hidden.has(line.label);
+  }
 
   toggle(line, button) {
     if (!this.hidden.delete(line.label)) this.hidden.add(line.label);
@@ -78,12 +93,12 @@ export class Chart {
 
   toX(epoch) {
     const [from, to] = this.group.domain;
-    return MARGIN.left + (epoch - from) / (to - from) * (this.width - MARGIN.left - MARGIN.right);
+    return MARGIN.left + ((epoch - from) / (to - from)) * (this.width - MARGIN.left - MARGIN.right);
   }
 
   toEpoch(x) {
     const [from, to] = this.group.domain;
-    return from + (x - MARGIN.left) / (this.width - MARGIN.left - MARGIN.right) * (to - from);
+    return from + ((x - MARGIN.left) / (this.width - MARGIN.left - MARGIN.right)) * (to - from);
   }
 
   bounds(shown) {
@@ -105,7 +120,7 @@ export class Chart {
     const [least, most] = this.bounds(shown);
     const bottom = this.height - MARGIN.bottom;
     const toX = (x) => this.toX(x);
-    const toY = (y) => MARGIN.top + (most - y) / (most - least) * (bottom - MARGIN.top);
+    const toY = (y) => MARGIN.top + ((most - y) / (most - least)) * (bottom - MARGIN.top);
     this.toY = toY;
     const [from, to] = this.group.domain;
     const clip = `clip-${this.id}`;
@@ -113,17 +128,25 @@ export class Chart {
     const window = { x: MARGIN.left, y: MARGIN.top - 3, width, height: bottom - MARGIN.top + 6 };
     const drawn = shown.map((line) => {
       const { path, dots } = linePath(line, from, to, toX, toY);
-      return svg("g", { class: "series", "--c": `var(--${line.color})` },
+      return svg(
+        "g",
+        { class: "series", "--c": `var(--${line.color})` },
         svg("path", { d: path || "M0 0", "stroke-dasharray": line.dash }),
-        dots ? svg("path", { d: dots, class: "dots" }) : null);
+        dots ? svg("path", { d: dots, class: "dots" }) : null,
+      );
     });
     this.cursor = svg("g", { class: "cursor" });
     this.brush = svg("rect", { class: "brush", y: MARGIN.top, height: bottom - MARGIN.top, width: 0, x: 0 });
     put(this.plot, { width: this.width, height: this.height, viewBox: `0 0 ${this.width} ${this.height}` });
-    replace(this.plot,
+    replace(
+      this.plot,
       svg("defs", null, svg("clipPath", { id: clip }, svg("rect", window))),
-      this.bands(bottom), this.grid(least, most, toY, bottom),
-      svg("g", { "clip-path": `url(#${clip})` }, drawn), this.brush, this.cursor);
+      this.bands(bottom),
+      this.grid(least, most, toY, bottom),
+      svg("g", { "clip-path": `url(#${clip})` }, drawn),
+      this.brush,
+      this.cursor,
+    );
     this.drawCursor();
   }
 
@@ -134,7 +157,8 @@ export class Chart {
     const group = svg("g", { class: "bands" });
     let lastText = -Infinity;
     this.group.cycles.forEach((cycle, number) => {
-      const start = Math.max(cycle.start, from), end = Math.min(cycle.end, to);
+      const start = Math.max(cycle.start, from);
+      const end = Math.min(cycle.end, to);
       if (start >= end) return;
       const x = this.toX(start);
       const grace = Math.min(cycle.start + cycle.grace, to);
@@ -156,13 +180,24 @@ export class Chart {
   grid(least, most, toY, bottom) {
     const [from, to] = this.group.domain;
     const right = this.width - MARGIN.right;
-    const rows = ticks(least, most, 4, this.options.format.whole).map((value) => svg("g", null,
-      svg("path", { class: "grid-line", d: `M${MARGIN.left} ${toY(value).toFixed(1)}H${right}` }),
-      svg("text", { class: "tick", x: MARGIN.left - 6, y: toY(value) + 3.5, "text-anchor": "end" }, this.tick(value))));
+    const rows = ticks(least, most, 4, this.options.format.whole).map((value) =>
+      svg(
+        "g",
+        null,
+        svg("path", { class: "grid-line", d: `M${MARGIN.left} ${toY(value).toFixed(1)}H${right}` }),
+        svg("text", { class: "tick", x: MARGIN.left - 6, y: toY(value) + 3.5, "text-anchor": "end" }, this.tick(value)),
+      ),
+    );
     const columns = ticks(from, to, Math.max(2, Math.floor(this.width / 70)), true).map((value) =>
-      svg("text", { class: "tick", x: this.toX(value), y: this.height - 5, "text-anchor": "middle" }, value));
-    return svg("g", { class: "grid" }, rows, columns,
-      svg("path", { class: "axis", d: `M${MARGIN.left} ${bottom}H${right}` }));
+      svg("text", { class: "tick", x: this.toX(value), y: this.height - 5, "text-anchor": "middle" }, value),
+    );
+    return svg(
+      "g",
+      { class: "grid" },
+      rows,
+      columns,
+      svg("path", { class: "axis", d: `M${MARGIN.left} ${bottom}H${right}` }),
+    );
   }
 
   // --- the cursor, and what it reads
@@ -194,8 +229,15 @@ export class Chart {
 
   showTip(epoch, x) {
     const shown = this.lines.filter((line) => !this.isHidden(line));
-    const rows = shown.map((line) => el("div", { class: "tip-row", "--c": `var(--${line.color})` },
-      el("i"), name(line.label, { class: "tip-name" }), el("b", null, this.format(valueAt(line, epoch)))));
+    const rows = shown.map((line) =>
+      el(
+        "div",
+        { class: "tip-row", "--c": `var(--${line.color})` },
+        el("i"),
+        name(line.label, { class: "tip-name" }),
+        el("b", null, this.format(valueAt(line, epoch))),
+      ),
+    );
     replace(this.tip, el("div", { class: "tip-head" }, this.group.describe(epoch)), rows);
     this.tip.hidden = false;
     const left = x > this.width / 2 ? x - this.tip.offsetWidth - 10 : x + 10;
@@ -245,6 +287,9 @@ export class Chart {
 
 // A piece of the line, for a legend.
 export function swatch(line, width) {
-  return svg("svg", { width, height: 8, class: "swatch", "aria-hidden": "true" },
-    svg("path", { d: `M0 4H${width}`, "stroke-dasharray": line.dash }));
+  return svg(
+    "svg",
+    { width, height: 8, class: "swatch", "aria-hidden": "true" },
+    svg("path", { d: `M0 4H${width}`, "stroke-dasharray": line.dash }),
+  );
 }

@@ -12,7 +12,7 @@ export class ChartGroup {
     this.domain = [0, 1];
     this.cursor = null;
     this.hovered = null;
-    this.hidden = new Set();  // names of series that are hidden in every chart
+    this.hidden = new Set(); // names of series that are hidden in every chart
     this.listeners = [];
     this.pending = false;
     this.said = el("div", { class: "unseen", role: "status", "aria-live": "polite" });
@@ -50,16 +50,29 @@ export class ChartGroup {
   // Sections with their charts, to be put on the page once.
   nodes(sections) {
     return sections.map(({ id, title, note, plots }) =>
-      el("section", { class: "chart-section" }, el("h3", null, title, note ? el("small", null, note) : null),
-        el("div", { class: `charts ${id}` }, plots.map((plot) => this.chart(plot).node))));
+      el(
+        "section",
+        { class: "chart-section" },
+        el("h3", null, title, note ? el("small", null, note) : null),
+        el(
+          "div",
+          { class: `charts ${id}` },
+          plots.map((plot) => this.chart(plot).node),
+        ),
+      ),
+    );
   }
 
-  get isWhole() { return this.domain[0] === 0 && this.domain[1] === this.end; }
+  get isWhole() {
+    return this.domain[0] === 0 && this.domain[1] === this.end;
+  }
 
   redraw() {
     if (this.pending) return;
     this.pending = true;
-    requestAnimationFrame(() => { if (this.pending) this.drawNow(); });
+    requestAnimationFrame(() => {
+      if (this.pending) this.drawNow();
+    });
   }
 
   // All sizes are read before anything is drawn: reading in between would lay out the page anew.
@@ -81,13 +94,15 @@ export class ChartGroup {
     this.changed();
   }
 
-  reset() { this.zoom(0, this.end); }
+  reset() {
+    this.zoom(0, this.end);
+  }
 
   zoomBy(factor, around) {
     const [from, to] = this.domain;
     const middle = around ?? (from + to) / 2;
     const span = Math.max(1, (to - from) * factor);
-    const low = Math.round(middle - span * (middle - from) / (to - from));
+    const low = Math.round(middle - (span * (middle - from)) / (to - from));
     this.zoom(low, low + Math.max(1, Math.round(span)));
   }
 
@@ -115,10 +130,15 @@ export class ChartGroup {
     const step = event.shiftKey ? 10 : 1;
     const now = this.cursor ?? this.domain[1];
     const actions = {
-      ArrowLeft: () => this.point(chart, now - step), ArrowRight: () => this.point(chart, this.cursor === null ? now : now + step),
-      Home: () => this.point(chart, this.domain[0] + 1), End: () => this.point(chart, this.domain[1]),
-      "+": () => this.zoomBy(0.5, this.cursor), "=": () => this.zoomBy(0.5, this.cursor),
-      "-": () => this.zoomBy(2, this.cursor), "0": () => this.reset(), Escape: () => this.reset(),
+      ArrowLeft: () => this.point(chart, now - step),
+      ArrowRight: () => this.point(chart, this.cursor === null ? now : now + step),
+      Home: () => this.point(chart, this.domain[0] + 1),
+      End: () => this.point(chart, this.domain[1]),
+      "+": () => this.zoomBy(0.5, this.cursor),
+      "=": () => this.zoomBy(0.5, this.cursor),
+      "-": () => this.zoomBy(2, this.cursor),
+      0: () => this.reset(),
+      Escape: () => this.reset(),
     };
     if (event.ctrlKey || event.metaKey || event.altKey || !actions[event.key]) return;
     event.preventDefault();
@@ -133,5 +153,7 @@ export class ChartGroup {
     return `epoch ${epoch} · cycle ${number + 1}${grace}`;
   }
 
-  say(text) { this.said.textContent = text; }
+  say(text) {
+    this.said.textContent = text;
+  }
 }

@@ -16,9 +16,17 @@ export function confusionSection(confusion, title) {
   const worst = rows.length
     ? table(["Class", "taken for", "times", "of its images"], rows, "worst")
     : el("p", null, "No image was taken for another class.");
-  return el("section", { class: "confusion-section" }, el("h2", null, title),
-    el("div", { class: "confusion-box" }, confusion.counts ? confusionMatrix(confusion, named) : null,
-      el("div", { class: "worst-box" }, el("h3", null, "Confused most"), worst)));
+  return el(
+    "section",
+    { class: "confusion-section" },
+    el("h2", null, title),
+    el(
+      "div",
+      { class: "confusion-box" },
+      confusion.counts ? confusionMatrix(confusion, named) : null,
+      el("div", { class: "worst-box" }, el("h3", null, "Confused most"), worst),
+    ),
+  );
 }
 
 // How wide the longest of some short texts is, in pixels.
@@ -60,18 +68,39 @@ function confusionMatrix(confusion, named) {
       if (!count) return;
       const box = { x: left + j * side + 0.5, y: top + i * side + 0.5, width: side - 1, height: side - 1 };
       const title = `${named(i)} taken for ${named(j)}: ${count} of ${total}`;
-      const look = { rx: side > 12 ? 2 : 0, class: i === j ? "right" : "wrong", "fill-opacity": opacity(count / total, i === j) };
+      const look = {
+        rx: side > 12 ? 2 : 0,
+        class: i === j ? "right" : "wrong",
+        "fill-opacity": opacity(count / total, i === j),
+      };
       cells.push(svg("rect", { ...box, ...look }, svg("title", null, title)));
       if (side < 20) return;
       const className = String(count).length * 6.5 > side ? "count small" : "count";
-      texts.push(svg("text", { x: left + (j + 0.5) * side, y: top + (i + 0.5) * side + 3.5, "text-anchor": "middle", class: className }, count));
+      texts.push(
+        svg(
+          "text",
+          { x: left + (j + 0.5) * side, y: top + (i + 0.5) * side + 3.5, "text-anchor": "middle", class: className },
+          count,
+        ),
+      );
     });
     if (lay.named) texts.push(rowName(short(i), i, lay), columnName(short(i), i, lay));
   });
   const back = { x: left, y: top, width: size * side, height: size * side, class: "confusion-back" };
   const label = `Confusion matrix of ${size} classes; rows are the true classes, columns what they were taken for`;
-  const attributes = { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", class: "confusion", "aria-label": label };
-  return el("div", { class: "scroll", tabindex: "0", role: "group" }, svg("svg", attributes, svg("rect", back), cells, texts));
+  const attributes = {
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    role: "img",
+    class: "confusion",
+    "aria-label": label,
+  };
+  return el(
+    "div",
+    { class: "scroll", tabindex: "0", role: "group" },
+    svg("svg", attributes, svg("rect", back), cells, texts),
+  );
 }
 
 // Off the diagonal small shares matter: the square root shows them.
@@ -85,7 +114,8 @@ function rowName(text, row, { left, top, side }) {
 }
 
 function columnName(text, column, { left, top, side, upright }) {
-  const x = left + (column + 0.5) * side, y = top - 6;
+  const x = left + (column + 0.5) * side;
+  const y = top - 6;
   const turned = { x: x + 3, y, transform: `rotate(-60 ${x + 3} ${y})` };
   return svg("text", { ...(upright ? turned : { x, y, "text-anchor": "middle" }), class: "class-name" }, text);
 }

@@ -1,8 +1,9 @@
 // Building the page. Text only ever becomes text nodes: nothing here parses markup.
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 // Control characters and those that turn the direction of text are shown, not obeyed.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: it is there to find them
-const INVISIBLE = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const INVISIBLE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is its purpose
+  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 export function plain(value) {
   return String(value).replace(INVISIBLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -45,7 +46,8 @@ export function patch(node, ...children) {
 }
 
 function patchChildren(node, fresh) {
-  const olds = [...node.childNodes], news = [...fresh.childNodes];
+  const olds = [...node.childNodes];
+  const news = [...fresh.childNodes];
   news.forEach((child, i) => {
     if (i < olds.length) patchNode(olds[i], child);
     else node.append(child);
@@ -63,7 +65,10 @@ function patchNode(old, fresh) {
     if (focused && fresh.focus) fresh.focus({ preventScroll: true });
     return;
   }
-  if (old.nodeType === Node.TEXT_NODE) { old.data = fresh.data; return; }
+  if (old.nodeType === Node.TEXT_NODE) {
+    old.data = fresh.data;
+    return;
+  }
   for (const { name: key } of [...old.attributes]) if (!fresh.hasAttribute(key)) old.removeAttribute(key);
   for (const { name: key, value } of fresh.attributes) {
     if (key === "style") old.style.cssText = fresh.style.cssText;
@@ -78,9 +83,32 @@ export function name(text, attributes) {
 }
 
 export function table(headings, rows, className) {
-  return el("div", { class: "scroll", tabindex: "0", role: "group" },
-    el("table", { class: className },
-      el("thead", null, el("tr", null, headings.map((one) => el("th", { scope: "col" }, one)))),
-      el("tbody", null, rows.map((row) => el("tr", null,
-        row.map((cell, place) => place ? el("td", null, cell) : el("th", { scope: "row" }, cell)))))));
+  return el(
+    "div",
+    { class: "scroll", tabindex: "0", role: "group" },
+    el(
+      "table",
+      { class: className },
+      el(
+        "thead",
+        null,
+        el(
+          "tr",
+          null,
+          headings.map((one) => el("th", { scope: "col" }, one)),
+        ),
+      ),
+      el(
+        "tbody",
+        null,
+        rows.map((row) =>
+          el(
+            "tr",
+            null,
+            row.map((cell, place) => (place ? el("td", null, cell) : el("th", { scope: "row" }, cell))),
+          ),
+        ),
+      ),
+    ),
+  );
 }

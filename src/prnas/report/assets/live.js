@@ -5,7 +5,8 @@ const ASK_EVERY = 2000;
 
 export function follow(update) {
   const status = el("span", { class: "live", role: "status" }, "live");
-  let tag = null, failures = 0;
+  let tag = null;
+  let failures = 0;
   const say = (text, className) => {
     if (status.textContent !== text) status.textContent = text;
     status.className = `live ${className}`;

@@ -20,24 +20,41 @@ class RunPage {
     this.node = el("div", null, this.head, this.body);
   }
 
-  get groups() { return [this.group]; }
+  get groups() {
+    return [this.group];
+  }
 
   update(data) {
-    const [run] = data.runs, curves = data.curves[run.kind];
+    const [run] = data.runs;
+    const curves = data.curves[run.kind];
     patch(this.head, runHead(run, data.group));
     this.group.update(curves);
-    if (!this.body.firstChild) fill(this.body, [this.curves(run, curves), this.cells ? this.cells.node : null, this.extra]);
+    if (!this.body.firstChild)
+      fill(this.body, [this.curves(run, curves), this.cells ? this.cells.node : null, this.extra]);
     if (this.cells) this.cells.update(run);
-    else patch(this.extra, confusionSection(run.confusion, "Confusion matrix"), genotypeSection(run.genotype, "The cells of the network"));
+    else
+      patch(
+        this.extra,
+        confusionSection(run.confusion, "Confusion matrix"),
+        genotypeSection(run.genotype, "The cells of the network"),
+      );
   }
 
   curves(run, { sections }) {
     const { group, timeline } = this;
     const cycle = run.kind === "search" ? ", or choose a cycle," : "";
-    const help = `Drag over a chart with the mouse${cycle} to zoom all of them; point at (or touch) an epoch to read its ` +
+    const help =
+      `Drag over a chart with the mouse${cycle} to zoom all of them; point at (or touch) an epoch to read its ` +
       "values; a name in a legend hides its line. By keyboard: ← → + − 0 on a chart.";
-    return el("section", { class: "curves", id: "curves" }, el("h2", null, "Curves"), group.said,
-      el("p", { class: "lead" }, help), el("div", { class: "sticky" }, timeline.node), group.nodes(sections));
+    return el(
+      "section",
+      { class: "curves", id: "curves" },
+      el("h2", null, "Curves"),
+      group.said,
+      el("p", { class: "lead" }, help),
+      el("div", { class: "sticky" }, timeline.node),
+      group.nodes(sections),
+    );
   }
 }
 
@@ -50,7 +67,9 @@ class ComparePage {
     this.node = el("div", null, this.top, el("main", null, this.middle, this.bottom));
   }
 
-  get groups() { return [...this.views.values()].map((view) => view.group); }
+  get groups() {
+    return [...this.views.values()].map((view) => view.group);
+  }
 
   update(data) {
     patch(this.top, severalHead(data), resultsSection(data));
@@ -68,7 +87,8 @@ class ComparePage {
 function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
   const home = document.getElementById("page");
-  let page = null, shown = null;
+  let page = null;
+  let shown = null;
   const update = (news) => {
     const several = news.runs.length > 1;
     // A live group begins with one run and becomes a comparison when the second seed comes.

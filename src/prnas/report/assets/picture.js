@@ -3,8 +3,12 @@ import { el, svg } from "./dom.js";
 
 export const ROLES = ["normal", "reduction"];
 const PAINTS = {
-  "#e4e9ee": "input", "#9cc9f2": "node", "#fdb863": "output",
-  "#fff3b8": "conv", "#dccdf0": "pool", "#ffffff": "other",
+  "#e4e9ee": "input",
+  "#9cc9f2": "node",
+  "#fdb863": "output",
+  "#fff3b8": "conv",
+  "#dccdf0": "pool",
+  "#ffffff": "other",
 };
 
 export function drawPicture(data, label) {
@@ -21,7 +25,11 @@ export function drawPicture(data, label) {
       }
       case "curve": {
         const [, color, w, points] = item;
-        return svg("path", { d: curvePath(points), "stroke-width": w, class: color === "#c7721b" ? "line-concat" : "line" });
+        return svg("path", {
+          d: curvePath(points),
+          "stroke-width": w,
+          class: color === "#c7721b" ? "line-concat" : "line",
+        });
       }
       default: {
         const [, color, points] = item;
@@ -29,7 +37,11 @@ export function drawPicture(data, label) {
       }
     }
   });
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "picture" }, items);
+  const picture = svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "picture" },
+    items,
+  );
   picture.style.setProperty("--natural", `${Math.round(width * 1.25)}px`);
   return picture;
 }
@@ -42,7 +54,17 @@ function curvePath(points) {
 
 export function genotypeSection(genotype, title) {
   if (!genotype) return null;
-  const panels = ROLES.map((role) => el("section", { class: "cell-panel drawn" }, el("h3", null, `${role} cell`),
-    el("div", { class: "scroll", tabindex: "0", role: "group" }, drawPicture(genotype.pictures[role], `The ${role} cell`))));
+  const panels = ROLES.map((role) =>
+    el(
+      "section",
+      { class: "cell-panel drawn" },
+      el("h3", null, `${role} cell`),
+      el(
+        "div",
+        { class: "scroll", tabindex: "0", role: "group" },
+        drawPicture(genotype.pictures[role], `The ${role} cell`),
+      ),
+    ),
+  );
   return el("section", { class: "genotype-section" }, el("h2", null, title), el("div", { class: "cells" }, panels));
 }

@@ -23,10 +23,12 @@ const isStep = (line) => line.until !== undefined;
 
 // The first index in sorted `xs` whose value is not below `x`.
 function firstFrom(xs, x) {
-  let low = 0, high = xs.length;
+  let low = 0;
+  let high = xs.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (xs[middle] < x) low = middle + 1; else high = middle;
+    if (xs[middle] < x) low = middle + 1;
+    else high = middle;
   }
   return low;
 }
@@ -55,7 +57,11 @@ export function lastValue(line) {
 export function linePath(line, from, to, toX, toY) {
   const { xs, ys } = line;
   const start = Math.max(0, firstFrom(xs, from) - 1);
-  let path = "", open = false, column = null, held = [], dots = "";
+  let path = "";
+  let open = false;
+  let column = null;
+  let held = [];
+  let dots = "";
   const emit = (x, y) => {
     const point = `${x.toFixed(1)} ${y.toFixed(1)}`;
     path += (open ? "L" : "M") + point;
@@ -63,25 +69,42 @@ export function linePath(line, from, to, toX, toY) {
   };
   const flush = () => {
     if (!held.length) return;
-    let low = 0, high = 0;
-    held.forEach(([, y], i) => { if (y < held[low][1]) low = i; if (y > held[high][1]) high = i; });
+    let low = 0;
+    let high = 0;
+    held.forEach(([, y], i) => {
+      if (y < held[low][1]) low = i;
+      if (y > held[high][1]) high = i;
+    });
     for (const i of [...new Set([0, Math.min(low, high), Math.max(low, high), held.length - 1])]) emit(...held[i]);
     held = [];
   };
-  let alone = true, before = null;
+  let alone = true;
+  let before = null;
   for (let i = start; i < xs.length; i += 1) {
     const gap = missing(ys[i]);
     if (gap) {
       flush();
       if (isStep(line) && before !== null) emit(toX(xs[i]), before);
-      open = false; column = null; before = null;
+      open = false;
+      column = null;
+      before = null;
       continue;
     }
-    const x = toX(xs[i]), y = toY(ys[i]);
+    const x = toX(xs[i]);
+    const y = toY(ys[i]);
     alone = before === null && (i + 1 >= xs.length || missing(ys[i + 1]));
-    if (isStep(line) && before !== null) { flush(); emit(x, before); column = null; }
-    if (alone && !isStep(line)) { dots += `M${x.toFixed(1)} ${y.toFixed(1)}h0`; }
-    if (Math.floor(x) !== column) { flush(); column = Math.floor(x); }
+    if (isStep(line) && before !== null) {
+      flush();
+      emit(x, before);
+      column = null;
+    }
+    if (alone && !isStep(line)) {
+      dots += `M${x.toFixed(1)} ${y.toFixed(1)}h0`;
+    }
+    if (Math.floor(x) !== column) {
+      flush();
+      column = Math.floor(x);
+    }
     held.push([x, y]);
     before = y;
     if (xs[i] > to) break;
@@ -93,7 +116,8 @@ export function linePath(line, from, to, toX, toY) {
 
 // The least and the greatest value that is shown between two epochs.
 export function range(lines, from, to) {
-  let low = Infinity, high = -Infinity;
+  let low = Infinity;
+  let high = -Infinity;
   for (const line of lines) {
     const start = isStep(line) ? Math.max(0, firstFrom(line.xs, from) - 1) : firstFrom(line.xs, from);
     for (let i = start; i < line.xs.length && line.xs[i] <= to; i += 1) {

@@ -3,9 +3,10 @@ import { el, patch, replace, svg } from "./dom.js";
 import { missing, plural, show } from "./format.js";
 import { ROLES } from "./picture.js";
 
-const ROW = 30, BAR = 16;
+const ROW = 30;
+const BAR = 16;
 
-const stateName = (state) => state < 2 ? `c(k−${2 - state})` : `B${state - 1}`;
+const stateName = (state) => (state < 2 ? `c(k−${2 - state})` : `B${state - 1}`);
 export const edgeName = ([target, source]) => `${stateName(source)} → ${stateName(target)}`;
 
 // One entry for each stay in the pool, children after their parents: {op, parent, morphism, from, to, …}.
@@ -13,7 +14,8 @@ function lifetimes(cycles, role, number) {
   const steps = cycles.steps[role].map((step) => step[number]);
   const now = cycles.now[role] ? cycles.now[role][number] : [];
   const initial = steps.length ? steps[0][0] : now;
-  const all = [], living = new Map();
+  const all = [];
+  const living = new Map();
   const birth = (op, parent, morphism, from, probability, returned) => {
     const one = { op, parent, morphism, from, to: null, score: null, weights: [], children: [], probability, returned };
     all.push(one);
@@ -68,9 +70,22 @@ export class TreeView {
     const key = JSON.stringify(cycles.positions);
     if (key === this.choiceKey) return;
     this.choiceKey = key;
-    replace(this.choice, ROLES.map((role) => el("optgroup", { label: `${role} cell` },
-      (cycles.now[role] || []).map((_, number) => el("option", { value: `${role}-${number}` },
-        `${role}: ${cycles.positions[number] ? edgeName(cycles.positions[number]) : number + 1}`)))));
+    replace(
+      this.choice,
+      ROLES.map((role) =>
+        el(
+          "optgroup",
+          { label: `${role} cell` },
+          (cycles.now[role] || []).map((_, number) =>
+            el(
+              "option",
+              { value: `${role}-${number}` },
+              `${role}: ${cycles.positions[number] ? edgeName(cycles.positions[number]) : number + 1}`,
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   draw(run, edge, step) {
@@ -92,7 +107,8 @@ export class TreeView {
     const height = 24 + all.length * ROW;
     const rows = new Map(all.map((one, i) => [one, 24 + i * ROW + ROW / 2]));
     const parts = [];
-    if (step < columns) parts.push(svg("rect", { class: "tree-now", x: x(step), y: 2, width: unit, height: height - 2 }));
+    if (step < columns)
+      parts.push(svg("rect", { class: "tree-now", x: x(step), y: 2, width: unit, height: height - 2 }));
     for (let i = 0; i < columns; i += 1) {
       parts.push(svg("text", { class: "tick", x: x(i) + unit / 2, y: 14, "text-anchor": "middle" }, i + 1));
       parts.push(svg("path", { class: "grid-line", d: `M${x(i)} 20V${height}` }));
@@ -103,7 +119,10 @@ export class TreeView {
     const width = Math.ceil(x(columns) + tail);
     const sentences = all.map((one) => this.sentence(one)).join(". ");
     const label = `Family tree of ${plural(all.length, "operation")}: ${sentences}`;
-    patch(this.box, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, parts));
+    patch(
+      this.box,
+      svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, parts),
+    );
   }
 
   // The operation that the genotype has on this edge.
@@ -128,9 +147,13 @@ export class TreeView {
   // From the parent's bar at the cycle's end down to the child's.
   link(one, rows, x) {
     if (!one.parent) return [];
-    const at = x(one.from), top = rows.get(one.parent), y = rows.get(one);
-    return [svg("path", { class: "tree-link", d: `M${at - 5} ${top}Q${at} ${top} ${at} ${top + 5}V${y - 3}` }),
-      svg("circle", { class: "tree-joint", cx: at - 5, cy: top, r: 2 })];
+    const at = x(one.from);
+    const top = rows.get(one.parent);
+    const y = rows.get(one);
+    return [
+      svg("path", { class: "tree-link", d: `M${at - 5} ${top}Q${at} ${top} ${at} ${top + 5}V${y - 3}` }),
+      svg("circle", { class: "tree-joint", cx: at - 5, cy: top, r: 2 }),
+    ];
   }
 
   row(one, y, x, unit, gutter, until, columns, chosen) {
@@ -141,7 +164,9 @@ export class TreeView {
     for (let cycle = one.from; cycle < Math.max(end, one.from + 0.01); cycle += 1) {
       const weight = one.weights[cycle];
       const thick = missing(weight) ? 2 : Math.max(2, BAR * Math.min(1, weight / 0.6));
-      bars.push(svg("rect", { x: x(cycle) + 0.5, y: y - thick / 2, width: Math.max(1, unit - 1), height: thick, rx: 1.5 }));
+      bars.push(
+        svg("rect", { x: x(cycle) + 0.5, y: y - thick / 2, width: Math.max(1, unit - 1), height: thick, rx: 1.5 }),
+      );
     }
     const marks = [];
     if (one.to !== null && one.to <= columns) {
@@ -150,9 +175,15 @@ export class TreeView {
       marks.push(svg("text", { class: "tree-star", x: x(end) + 4, y: y + 4 }, "★"));
     }
     const origin = one.morphism === null ? "from the start" : morphisms[one.morphism] + (one.returned ? " ↺" : "");
-    return svg("g", { class: `tree-row type-${types[one.op]}` }, svg("title", null, this.sentence(one)),
+    return svg(
+      "g",
+      { class: `tree-row type-${types[one.op]}` },
+      svg("title", null, this.sentence(one)),
       one.depth ? svg("path", { class: "tree-branch", d: `M${indent - 8} ${y - 14}V${y - 3}H${indent - 2}` }) : null,
       svg("text", { class: "tree-name", x: indent, y: y - 1 }, operations[one.op]),
-      svg("text", { class: "tree-origin", x: indent, y: y + 10.5 }, origin), bars, marks);
+      svg("text", { class: "tree-origin", x: indent, y: y + 10.5 }, origin),
+      bars,
+      marks,
+    );
   }
 }
