@@ -6,6 +6,7 @@ from pathlib import Path
 
 from prnas.io.atomic import write_output
 from prnas.io.errors import UserError
+from prnas.report.page import unique_names
 from prnas.report.view import View
 
 
@@ -20,18 +21,7 @@ def check_figures(folder: Path) -> None:
 def folder_names(names: Sequence[str]) -> list[str]:
     """A folder's name for each run, no two the same, also where capitals do not count."""
     plain = [name.replace("/", "-").strip("-") or "run" for name in names]
-    wanted = {name.casefold() for name in plain}
-    found: list[str] = []
-    used: set[str] = set()
-    for name in plain:
-        free, number = name, 0
-        # A name that is made up must not be that of a run to come.
-        while free.casefold() in used or (number and free.casefold() in wanted):
-            number += 1
-            free = f"{name}-{number}"
-        used.add(free.casefold())
-        found.append(free)
-    return found
+    return unique_names(plain, lambda name, times: f"{name}-{times - 1}", str.casefold)
 
 
 def write_figures(views: Sequence[View], folder: Path) -> list[Path]:

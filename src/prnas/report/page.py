@@ -69,14 +69,21 @@ def _curves(views: Sequence[View], drawn: list[dict[str, Any]]) -> dict[str, Any
     }
 
 
-def unique_names(names: Sequence[str]) -> list[str]:
-    """A name for each run that no other has."""
+def unique_names(
+    names: Sequence[str],
+    again: Callable[[str, int], str] = lambda name, times: f"{name} ({times})",
+    same: Callable[[str], str] = str,
+) -> list[str]:
+    """A name for each run that no other has; names of which `same` is equal count as one."""
+    wanted, used = {same(name) for name in names}, set[str]()
     unique: list[str] = []
     for name in names:
         free, times = name, 1
-        while free in unique or (times > 1 and free in names):
+        # A name that is made up must not be that of a run to come.
+        while same(free) in used or (times > 1 and same(free) in wanted):
             times += 1
-            free = f"{name} ({times})"
+            free = again(name, times)
+        used.add(same(free))
         unique.append(free)
     return unique
 

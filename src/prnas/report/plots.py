@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import Any
 
 from prnas.report.search_view import SearchView
@@ -113,8 +114,10 @@ def _plain(value: Plot | Format | Line) -> dict[str, Any]:
 def plots_of(view: View) -> list[Plot]:
     """All plots of a run, also those that have nothing to show yet."""
     if isinstance(view, SearchView):
-        return [*_search_scores(view), _rate(view), *_pools(view), *_machine(view)]
-    return [*_training_scores(view), _rate(view), _drop_path(view), *_machine(view)]
+        plots = [*_search_scores(view), *_columns(view), *_pools(view)]
+    else:
+        plots = [*_training_scores(view), *_columns(view)]
+    return sorted(plots, key=lambda plot: tuple(SECTIONS).index(plot.section))
 
 
 def _search_scores(view: View) -> Iterator[Plot]:
@@ -136,27 +139,25 @@ def _training_scores(view: View) -> Iterator[Plot]:
         yield Plot(what, what.capitalize(), "learning", form, lines, low)
 
 
-def _rate(view: View) -> Plot:
-    label = "learning rate of the weights" if view.kind == "search" else "learning rate"
-    line = _column(view, "lr", label, compared="Learning rate")
-    return Plot("learning-rate", "Learning rate", "learning", RATE, [line], 0.0)
+# Plots of a single line: id, title, column, format, label (the title in small letters).
+COLUMNS = (
+    ("learning-rate", "Learning rate", "lr", RATE, ""),
+    ("drop-path", "Drop-path", "drop_path", SMALL_PERCENT, "probability"),
+    ("batch-size", "Batch size", "batch", COUNT, ""),
+    ("seconds", "Seconds per epoch", "seconds", SECONDS, ""),
+    ("images-per-second", "Images per second", "speed", COUNT, ""),
+    ("memory", "Peak memory", "memory", MEMORY, ""),
+)
 
 
-def _drop_path(view: View) -> Plot:
-    line = _column(view, "drop_path", "probability", compared="Drop-path")
-    return Plot("drop-path", "Drop-path", "machine", SMALL_PERCENT, [line], 0.0)
-
-
-def _machine(view: View) -> Iterator[Plot]:
-    for name, title, column, form in (
-        ("batch-size", "Batch size", "batch", COUNT),
-        ("seconds", "Seconds per epoch", "seconds", SECONDS),
-        ("images-per-second", "Images per second", "speed", COUNT),
-        ("memory", "Peak memory", "memory", MEMORY),
-    ):
-        line = _column(view, column, title.lower(), compared=title)
+def _columns(view: View) -> Iterator[Plot]:
+    for name, title, column, form, label in COLUMNS:
+        if column == "drop_path" and view.kind == "search":
+            continue
+        line = _column(view, column, label or title.lower(), compared=title)
         line = _batch_steps(view, line) if column == "batch" else line
-        yield Plot(name, title, "machine", form, [line], 0.0)
+        section = "learning" if column == "lr" else "machine"
+        yield Plot(name, title, section, form, [line], 0.0)
 
 
 def _pools(view: SearchView) -> Iterator[Plot]:
@@ -164,7 +165,6 @@ def _pools(view: SearchView) -> Iterator[Plot]:
     pools = [pool for role in ROLES for pool in view.cycles.pools[role]]
     has_zero = any(pool["types"].get("zero") for pool in pools)
     kinds = [kind for kind in TYPE_COLORS if kind != "zero" or has_zero]
-    sizes = sorted({int(size) for pool in pools for size in pool["kernels"]})
     for role in ROLES:
         lines = [
             replace(
@@ -177,6 +177,7 @@ def _pools(view: SearchView) -> Iterator[Plot]:
         ]
         title = f"Operations, {role} cell"
         yield Plot(f"operations-{role}", title, "pools", PERCENT, lines, 0.0, 1.0)
+    sizes = sorted({int(size) for pool in pools for size in pool["kernels"]})
     for role in ROLES:
         lines = [
             replace(
@@ -188,13 +189,13 @@ def _pools(view: SearchView) -> Iterator[Plot]:
         ]
         title = f"Kernel sizes of convs, {role} cell"
         yield Plot(f"kernels-{role}", title, "pools", PERCENT, lines, 0.0, 1.0)
-    similar = [_pool_line(view, role, lambda pool: pool["similarity"]) for role in ROLES]
+    similar = [_pool_line(view, role, itemgetter("similarity")) for role in ROLES]
     lines = _both_cells(similar, "Similarity")
     yield Plot("similarity", "Similarity within a pool", "pools", SIMILARITY, lines, 0.0, 1.0)
     title = "Probability of the parents"
     lines = _both_cells([_parent_line(view, role) for role in ROLES], title)
     yield Plot("parents", title, "pools", PERCENT, lines, 0.0)
-    lines = _both_cells([_pool_line(view, role, lambda pool: pool["discovered"]) for role in ROLES])
+    lines = _both_cells([_pool_line(view, role, itemgetter("discovered")) for role in ROLES])
     note = f"of {view.cycles.discoverable}" if view.cycles.discoverable else ""
     yield Plot("discovered", "Operations discovered", "pools", COUNT, lines, 0.0, note=note)
 
