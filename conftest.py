@@ -3,9 +3,9 @@
 import torch
 from hypothesis import settings
 
-from tests.support.fixtures import here, images, reference
+from tests.support.fixtures import here, images, pooling_grows, reference
 
-__all__ = ["here", "images", "reference"]
+__all__ = ["here", "images", "pooling_grows", "reference"]
 
 # The same examples on every run, and no deadline on machines under load.
 settings.register_profile("prnas", deadline=None, derandomize=True)

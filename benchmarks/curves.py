@@ -4,6 +4,7 @@ python -m benchmarks.curves runs/RUN -o curves.svg    (needs the extra `figures`
 """
 
 import argparse
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,10 @@ def draw(epochs: list[EpochRecord], cycles: list[CycleRecord], out: Path) -> Non
             axes[0][0],
             "accuracy",
             {
-                "training, weights' half": [one.weights.accuracy for one in epochs],
+                "training, weights' half": [one.scores["weights"].accuracy for one in epochs],
                 "validation, architecture half": [
-                    one.validation.accuracy if one.validation else float("nan") for one in epochs
+                    one.scores["validation"].accuracy if "validation" in one.scores else nan
+                    for one in epochs
                 ],
             },
         ),
@@ -83,9 +85,11 @@ def table(epochs: list[EpochRecord], cycles: list[CycleRecord]) -> str:
         types = one.statistics["average"]["types"]
         alike = [one.statistics[role]["cell"]["similarity"] for role in ("normal", "reduction")]
         parents = one.statistics["average"]["parent_probability"]
-        checked = [epoch.validation.accuracy for epoch in own if epoch.validation]
+        checked = [
+            epoch.scores["validation"].accuracy for epoch in own if "validation" in epoch.scores
+        ]
         lines.append(
-            f"| {one.cycle + 1} | {own[-1].weights.accuracy:.1%} "
+            f"| {one.cycle + 1} | {own[-1].scores['weights'].accuracy:.1%} "
             f"| {checked[0]:.1%}, {checked[-1]:.1%} | {own[-1].batch} "
             f"| {min(e.seconds for e in own):.0f}–{max(e.seconds for e in own):.0f} "
             f"| {types['conv']:.0%} / {types['pool']:.0%} / {types['skip']:.0%} "

@@ -6,14 +6,14 @@ python -m benchmarks.parts runs/RUN [...]
 import argparse
 from pathlib import Path
 
-from prnas.runs.records import EpochRecord, Parts, read_records
+from prnas.runs.records import EpochRecord, read_records
 
 
 def shares(run: Path) -> dict[str, float]:
     """The share of each part in the seconds of all epochs, validation left out."""
     epochs = [one for one in read_records(run / "records.jsonl") if isinstance(one, EpochRecord)]
-    names = [name for name in Parts.model_fields if name != "validation"]
-    seconds = {name: sum(getattr(one.parts, name) for one in epochs) for name in names}
+    names = [name for name in epochs[0].seconds_for if name != "validation"]
+    seconds = {name: sum(one.seconds_for[name] for one in epochs) for name in names}
     return {name: found / sum(seconds.values()) for name, found in seconds.items()}
 
 

@@ -22,7 +22,7 @@ from prnas.data.augment import Augmentation, plain
 from prnas.data.dataset import DataSet, load, normalization
 from prnas.data.streams import Stream
 from prnas.nets.network import build
-from prnas.runs.callbacks import SearchResult
+from prnas.runs.events import SearchResult
 from prnas.runs.generators import seed_for, torch_generator
 from prnas.runs.preparation import cosine
 from prnas.searching.api import resume, start

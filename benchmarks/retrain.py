@@ -20,13 +20,13 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.measure import number_of, print_number, ratio
-from benchmarks.textbook_network import TextbookNetwork
 from prnas.config.retrain import RetrainConfig
 from prnas.data.dataset import load
-from prnas.retraining.loop import Retraining
+from prnas.nets.plain import Network
+from prnas.retraining.retraining import Retraining
 from prnas.runs.batch_size import CpuProbe
-from prnas.runs.loop import Setup
 from prnas.runs.processes import Processes
+from prnas.runs.run import RunContext
 from prnas.space import zoo
 
 IMAGES = 2_000
@@ -56,17 +56,19 @@ def ours(name: str, batch: int, steps: int, threads: int, folder: Path) -> tuple
         }
     )
     data = load(config.data, torch.device("cpu"))
-    setup = Setup(config, data, Processes(config.compute), CpuProbe(None), None, [], lambda: 0)
-    loop = Retraining(setup)
-    loop.state.network.train()
-    loop.take_step()
+    indices = Retraining.prepare(config, data, 1)
+    processes = Processes(config.compute)
+    context = RunContext(config, data, indices, processes, CpuProbe(None), None, [], lambda: 0)
+    run = Retraining(context)
+    run.state.network.train()
+    run.take_step()
     seconds: list[float] = []
-    before = dict(loop.state.so_far.seconds)
+    before = dict(run.state.epoch.seconds)
     for _ in range(steps):
         start = time.perf_counter()
-        loop.take_step()
+        run.take_step()
         seconds.append(time.perf_counter() - start)
-    spent = {part: loop.state.so_far.seconds[part] - before[part] for part in before}
+    spent = {part: run.state.epoch.seconds[part] - before[part] for part in before}
     return median(seconds), spent["data"] / sum(seconds)
 
 
@@ -92,7 +94,7 @@ class Varied(Dataset[tuple[Tensor, int]]):
 
 def plain(name: str, batch: int, steps: int, folder: Path) -> float:
     given = arrays(folder)
-    network = TextbookNetwork(zoo.get(name))
+    network = Network(zoo.get(name))
     optimizer = torch.optim.SGD(network.parameters(), 0.025, momentum=0.9, weight_decay=3e-4)
     images = Varied(given["x_train"], given["y_train"])
     batches = iter(DataLoader(images, batch, shuffle=True, num_workers=2, drop_last=True))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.textbook import TextbookSupernet
+from prnas.nets import plain
 from prnas.nets.supernet import Supernet
 from prnas.space.genotype import ROLES
 from prnas.space.pools import CellPools, Pools
@@ -50,7 +50,7 @@ def batches(batch: int, size: int = 32, classes: int = 10) -> tuple[Batch, Batch
 
 
 def _optimizers(
-    network: Supernet | TextbookSupernet, fused: bool
+    network: Supernet | plain.Supernet, fused: bool
 ) -> tuple[torch.optim.Optimizer, torch.optim.Optimizer]:
     adam = torch.optim.Adam(
         network.architecture_parameters(), 6e-4, (0.5, 0.999), weight_decay=1e-3, fused=fused
@@ -61,7 +61,7 @@ def _optimizers(
     return adam, sgd
 
 
-def textbook_step(network: TextbookSupernet, data: tuple[Batch, Batch]) -> Callable[[], None]:
+def textbook_step(network: plain.Supernet, data: tuple[Batch, Batch]) -> Callable[[], None]:
     """As DARTS's code does it: every backward pass computes every gradient."""
     optimizers = _optimizers(network, fused=False)
     parts = (network.architecture_parameters(), network.weight_parameters())

@@ -1,5 +1,7 @@
 """The supernet against the textbook's: speed, memory and operator calls of a search step.
 
+The textbook's is `prnas.nets.plain.Supernet`.
+
 python -m benchmarks.supernet [--batch 64] [--repeats 3] [--stages initial DL DR UR]
 """
 
@@ -19,7 +21,7 @@ from benchmarks.measure import (
     ratio,
 )
 from benchmarks.search_step import STAGES, batches, our_step, stage_pools, textbook_step
-from benchmarks.textbook import TextbookSupernet
+from prnas.nets import plain
 from prnas.nets.supernet import build_supernet
 
 WAYS = ("textbook", "ours", "recompute")
@@ -29,7 +31,7 @@ CHANNELS, CELLS = 16, 8
 def make_step(way: str, stage: str, batch: int) -> Callable[[], None]:
     pools, data = stage_pools(stage), batches(batch)
     if way == "textbook":
-        return textbook_step(TextbookSupernet(pools, CHANNELS, CELLS), data)
+        return textbook_step(plain.Supernet(pools, CHANNELS, CELLS), data)
     network = build_supernet(pools, CHANNELS, CELLS, recompute=way == "recompute")
     return our_step(network, data)
 
@@ -47,7 +49,7 @@ def flops_needed(stage: str) -> float:
     gradients of activations, and for those of weights (which only the weight step needs). The
     counter itself overstates the backward pass of depthwise convolutions.
     """
-    network = TextbookSupernet(stage_pools(stage), CHANNELS, CELLS).eval()
+    network = plain.Supernet(stage_pools(stage), CHANNELS, CELLS).eval()
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         network(torch.randn(1, 3, 32, 32))
     return (2 + 3) * counter.get_total_flops()

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from prnas.runs.integrity import newest_state
-from prnas.runs.loop import Loop
+from prnas.runs.run import Run
 from tests.support.watching import assert_same_run
 from torture.children import Child, kill_at_call, kill_in_record
 from torture.small_runs import Kind, kinds
@@ -70,7 +70,7 @@ def _disturbed(kind: Kind, run: Path, random: Random) -> tuple[str, Child]:
 
 def _log_steps(path: Path) -> None:
     """In the child: note every step that it takes."""
-    real = Loop.train_epoch
+    real = Run.train_epoch
 
     def train_epoch(self: Any) -> None:
         take = self.take_step
@@ -87,7 +87,7 @@ def _log_steps(path: Path) -> None:
         finally:
             del self.take_step
 
-    Loop.train_epoch = train_epoch
+    Run.train_epoch = train_epoch
 
 
 def _position(run: Path) -> list[int] | None:

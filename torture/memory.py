@@ -24,7 +24,7 @@ import psutil
 
 from prnas.io.yaml_files import dump_yaml
 from prnas.retraining import api as retrain
-from prnas.runs.callbacks import Callback, Step, TrainingCallback, TrainingStep
+from prnas.runs.events import Callback, StepEvent
 from prnas.searching import api as search
 from tests.support.made_data import picture_folder
 from tests.support.settings import small_config, small_training, write_images
@@ -36,7 +36,7 @@ import resource, sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-import prnas.searching.api, prnas.retraining.api, prnas.terminal.search_display
+import prnas.searching.api, prnas.retraining.api, prnas.terminal.display
 from prnas.cli import main
 lines = Path("/proc/self/status").read_text().splitlines()
 size = next(1024 * int(one.split()[1]) for one in lines if one.startswith("VmSize"))
@@ -137,23 +137,13 @@ def _range(values: Sequence[int]) -> str:
     return str(min(values)) if min(values) == max(values) else f"{min(values)}-{max(values)}"
 
 
-class UsageOfSearch(Callback):
-    """Watches every step of a search."""
+class UsageOfSteps(Callback):
+    """Looks at the usage after every step of a run."""
 
     def __init__(self) -> None:
         self.usage = Usage()
 
-    def on_step(self, step: Step) -> None:
-        self.usage.take()
-
-
-class UsageOfTraining(TrainingCallback):
-    """Watches every step of a training."""
-
-    def __init__(self) -> None:
-        self.usage = Usage()
-
-    def on_step(self, step: TrainingStep) -> None:
+    def on_step(self, step: StepEvent) -> None:
         self.usage.take()
 
 
@@ -167,7 +157,7 @@ def long_search(images: str, cycles: int, folder: Path | None = None, **data: An
         data={"name": images, "crop_padding": 1, **data},
         batch={"min": 4, "multiple": 4, "max": 4},
     )
-    watch = UsageOfSearch()
+    watch = UsageOfSteps()
     search.start(config, runs=folder, callbacks=[watch])
     return watch.usage
 
@@ -179,7 +169,7 @@ def long_training(images: str, epochs: int, folder: Path | None = None, **data: 
         training={"epochs": epochs, "warmup_epochs": 0},
         batch={"min": 4, "multiple": 4, "max": 4},
     )
-    watch = UsageOfTraining()
+    watch = UsageOfSteps()
     retrain.start(config, runs=folder, callbacks=[watch])
     return watch.usage
 

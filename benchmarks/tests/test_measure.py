@@ -7,9 +7,9 @@ import torch
 
 from benchmarks.measure import CountCalls, interleaved, number_of, ratio
 from benchmarks.search_step import STAGES, batches, our_step, stage_pools, textbook_step
-from benchmarks.textbook import textbook_of
 from prnas.nets.supernet import build_supernet
 from prnas.space.genotype import ROLES
+from tests.support.supernets import plain_of
 
 
 def test_ways_take_turns_after_a_warm_up() -> None:
@@ -45,7 +45,7 @@ def test_stages_are_fixed_and_full(stage: str) -> None:
 def test_both_steps_train_alike() -> None:
     pools, data = stage_pools("initial", num_nodes=2), batches(4, size=8, classes=5)
     ours = build_supernet(pools, 4, 3, 5).double()
-    theirs = textbook_of(ours, 4, 3, 5)
+    theirs = plain_of(ours)
     data = tuple((images.double(), labels) for images, labels in data)
     steps = our_step(ours, data), textbook_step(theirs, data)  # pyright: ignore[reportArgumentType]
     for step in itertools.chain(*[steps] * 3):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from prnas.models.model import Model, load
     from prnas.nets.network import build
     from prnas.retraining.api import retrain
-    from prnas.runs.callbacks import Callback, RetrainResult, SearchResult, TrainingCallback
+    from prnas.runs.events import Callback, RetrainResult, SearchResult, TrainingCallback
     from prnas.searching.api import search
     from prnas.space import zoo
     from prnas.space.genotype import Cell, Edge, Genotype
@@ -45,8 +45,8 @@ __all__ = [
 _HOMES = {
     "SearchConfig": "prnas.config.search",
     "RetrainConfig": "prnas.config.retrain",
-    "RetrainResult": "prnas.runs.callbacks",
-    "TrainingCallback": "prnas.runs.callbacks",
+    "RetrainResult": "prnas.runs.events",
+    "TrainingCallback": "prnas.runs.events",
     "retrain": "prnas.retraining.api",
     "build": "prnas.nets.network",
     "export": "prnas.exporting.export",
@@ -59,8 +59,8 @@ _HOMES = {
     "Pool": "prnas.space.operations",
     "Skip": "prnas.space.operations",
     "Zero": "prnas.space.operations",
-    "Callback": "prnas.runs.callbacks",
-    "SearchResult": "prnas.runs.callbacks",
+    "Callback": "prnas.runs.events",
+    "SearchResult": "prnas.runs.events",
     "search": "prnas.searching.api",
 }
 

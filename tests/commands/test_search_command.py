@@ -14,7 +14,7 @@ from prnas import cli
 from prnas.cli.options import Accelerator, Precision
 from prnas.config import recipes
 from prnas.config.search import ComputeConfig, SearchConfig
-from prnas.runs.callbacks import SearchResult
+from prnas.runs.events import SearchResult
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli
 from tests.support.synthetic_search import play
@@ -135,7 +135,7 @@ def test_a_report_is_there_before_the_end_is_told(
     cli.main(["search"])
     out = capsys.readouterr().out
     assert (engine.folder / "report.html").stat().st_size > 50_000
-    assert "report.html: the whole run to look at" in out
+    assert "report.html: the report; open it" in out
     assert f"next: prnas retrain '{engine.folder}'" in out
     assert "note:" not in out
     (engine.folder / "report.html").unlink()

@@ -1,5 +1,6 @@
 """Exports, loaded in processes without prnas by the very lines of the docs; and failed checks."""
 
+import inspect
 import json
 import os
 import re
@@ -15,11 +16,11 @@ import torch
 import prnas
 from prnas.cli import main
 from prnas.exporting import onnx as onnx_file
-from prnas.exporting import python_templates as pieces
 from prnas.exporting import verify as checking
 from prnas.exporting.export import export
 from prnas.io.errors import UserError
 from prnas.models.model import Model, load, network_of, save_model
+from prnas.nets import plain
 from prnas.nets.network import build
 from tests.support.small_models import ROWS, card, colour_card, logits_of, some_pixels, trained
 
@@ -210,11 +211,9 @@ def test_a_wrong_onnx_file_is_found(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            ("self.pointwise(self.depthwise(F.relu(x)))", "self.pointwise(self.depthwise(x))"),
-            "up to",
-        ),
-        (("self.depthwise = ", "self.depth = "), "ends with"),
+        (("count_include_pad=False", "count_include_pad=True"), "up to"),
+        (("depthwise=nn.Conv2d", "depth=nn.Conv2d"), "ends with"),
+        (("x = F.relu(x)", "x = plan_cells(x)"), "ends with ModuleNotFoundError: .*prnas"),
     ],
 )
 def test_a_wrong_python_file_is_found(
@@ -224,9 +223,21 @@ def test_a_wrong_python_file_is_found(
     change: tuple[str, str],
     said: str,
 ) -> None:
-    assert change[0] in pieces.SEPARABLE_CONV
-    monkeypatch.setattr(pieces, "SEPARABLE_CONV", pieces.SEPARABLE_CONV.replace(*change))
+    read = inspect.getsource
+    assert change[0] in read(plain)
+    monkeypatch.setattr(inspect, "getsource", lambda module: read(module).replace(*change))
     with pytest.raises(UserError, match=f"the check failed, nothing was written: .*{said}"):
+        export(model, tmp_path / "net.py")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_source_code_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model
+) -> None:
+    monkeypatch.setattr(plain, "__file__", str(tmp_path / "gone.pyc"))
+    monkeypatch.setattr(plain, "__spec__", None)
+    monkeypatch.setattr(plain, "__loader__", None)
+    with pytest.raises(UserError, match=r"source code of prnas\.nets\.plain, which is missing"):
         export(model, tmp_path / "net.py")
     assert list(tmp_path.iterdir()) == []
 

@@ -2,24 +2,25 @@
 
 import copy
 import pickle
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 import torch
 from torch.nn import functional as F
 
-from benchmarks.textbook import textbook_of
-from prnas.nets.relaxation import softmax
+from prnas.config.search import ArchitectureConfig
+from prnas.nets.relaxation import Relaxation
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.change import Added, CellChange, Change, EdgeChange
 from prnas.space.edge_pool import EdgePool
-from prnas.space.genotype import ROLES
-from prnas.space.morphisms import MORPHISMS, WIDEN
+from prnas.space.genotype import ROLES, Role
+from prnas.space.morphisms import MORPHISMS, WIDEN, Morphism
 from prnas.space.operations import Conv, Operation, Pool, Skip
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Limits
 from tests.support.strategies import random_weights
-from tests.support.supernets import check_equal, random_pools, randomized
+from tests.support.supernets import check_equal, plain_of, random_pools, randomized
 
 
 def step(supernet: Supernet, images: torch.Tensor, optimizer: torch.optim.Optimizer) -> float:
@@ -89,7 +90,7 @@ def test_survivors_keep_their_very_tensors(name: str) -> None:
             ):
                 assert weights.tolist() == [0.0] * len(edge.candidates)
         supernet.double()
-        check_equal(supernet, textbook_of(supernet, 4, 3, 5), torch.randn(2, 3, 8, 8).double())
+        check_equal(supernet, plain_of(supernet), torch.randn(2, 3, 8, 8).double())
         supernet.float()
 
 
@@ -157,11 +158,22 @@ def test_the_bn_of_a_pooling_goes_with_its_last_edge() -> None:
     supernet = trained(build_supernet(Pools.initial(2, INITIAL_POOL), 4, 3, 5))
     kept = supernet.search_cells[0].pool_bns["0-max-3"]
     weights = [[0.0, -9.0, 0.0, 0.0]] * 5  # average pooling leaves every edge
-    change = CellPools.initial(2, INITIAL_POOL).prune(weights, 3, Random(0))[1]
+    limits = SETTINGS["darts-like"].limits
+    change = CellPools.initial(2, INITIAL_POOL).evolve(weights, 3, 0, limits, Random(0))[1]
     supernet.evolve(Change(change, change), torch.Generator())
     names = list(supernet.search_cells[0].pool_bns)
     assert names == ["0-max-3", "1-max-3", "2-max-3"]
     assert supernet.search_cells[0].pool_bns["0-max-3"] is kept
+
+
+def test_a_pooling_may_be_born(pooling_grows: Morphism[Pool]) -> None:
+    supernet = trained(build_supernet(Pools.initial(2, INITIAL_POOL), 4, 3, 5)).double().eval()
+    change = add_one(supernet.pools, Pool("max"), pooling_grows.name)
+    supernet.evolve(change, torch.Generator().manual_seed(0))
+    bn = supernet.search_cells[0].pool_bns["0-max-5"]
+    assert not bn.training
+    images = torch.randn(6, 3, 12, 12, dtype=torch.float64)
+    check_equal(supernet, plain_of(supernet).eval(), images)
 
 
 def test_the_same_seed_gives_the_same_supernet_whatever_ran_before() -> None:
@@ -221,14 +233,15 @@ def test_architecture_weights_are_in_the_state() -> None:
 def test_another_relaxation_plugs_in() -> None:
     calls: list[int] = []
 
-    def only_the_first(
-        architecture: list[torch.Tensor], generator: torch.Generator | None
-    ) -> list[torch.Tensor]:
-        calls.append(len(architecture))
-        return [torch.eye(len(weights))[0] * weights.exp() for weights in architecture]
+    class OnlyTheFirst(Relaxation):
+        def mix(
+            self, role: Role, weights: Sequence[torch.Tensor], generator: torch.Generator | None
+        ) -> list[torch.Tensor]:
+            calls.append(len(weights))
+            return [torch.eye(len(edge))[0] * edge.exp() for edge in weights]
 
     pools = random_pools(SETTINGS["darts-like"], 2, Random(0))
-    supernet = build_supernet(pools, 4, 3, 5, relaxation=only_the_first)  # pyright: ignore[reportArgumentType]
+    supernet = build_supernet(pools, 4, 3, 5, relaxation=OnlyTheFirst(ArchitectureConfig()))
     firsts = [
         CellPools(
             2, tuple(EdgePool.initial(edge.candidates[:1]) for edge in pools.cell(role).edges)
@@ -247,8 +260,9 @@ def test_another_relaxation_plugs_in() -> None:
 
 
 def test_softmax_is_the_default() -> None:
+    relaxation = build_supernet(Pools.initial(2, (Skip(), Conv(3))), 4, 3, 5).relaxation
     weights = [torch.tensor([0.0, 1.0]), torch.tensor([3.0])]
-    assert [mixed.tolist() for mixed in softmax(weights)] == [
+    assert [mixed.tolist() for mixed in relaxation.mix("normal", weights, None)] == [
         weights[0].softmax(0).tolist(),
         [1.0],
     ]

@@ -4,31 +4,32 @@ import pytest
 import torch
 from torch import nn
 
-from prnas.nets.inheritance import child_of
-from prnas.nets.operations import ConvChain, SeparableConv, build
+from prnas.nets.inheritance import INHERITANCE, inherit
+from prnas.nets.operations import SeparableConv, build
 from prnas.nets.weights import construct
 from prnas.space.morphisms import MORPHISMS
-from prnas.space.operations import Conv
+from prnas.space.operations import Conv, Operation
 from prnas.space.setting import Limits
+from tests.support.strategies import EXAMPLES
 
 CHANNELS = 4
 LIMITS = Limits(1, 9, 3, None, None)
-SPECS = [Conv(3), Conv(5, 2), Conv(3, 1, (1,)), Conv(3, 2, (2, 1)), Conv(7, 1, (1, 2, 1))]
+CONVS = [Conv(3), Conv(5, 2), Conv(3, 1, (1,)), Conv(3, 2, (2, 1)), Conv(7, 1, (1, 2, 1))]
+SPECS: list[Operation] = [*CONVS, *(op for op in EXAMPLES if not isinstance(op, Conv))]
 CASES = [
     pytest.param(spec, name, id=f"{spec.label}, {name}")
     for spec in SPECS
     for name, morphism in MORPHISMS.items()
     if morphism.legal(spec, LIMITS)
 ]
-KEEPING = [case for case in CASES if MORPHISMS[str(case.values[1])].preserving]
+KEEPING = [case for case in CASES if case.values[1] in ("grow kernel", "widen")]
 
 
-def trained(spec: Conv, stride: int) -> ConvChain:
+def trained(spec: Operation, stride: int) -> nn.Module:
     """A parent whose running statistics are not the initial ones."""
     module = construct(
         lambda: build(spec, CHANNELS, stride, affine=False), torch.Generator().manual_seed(3)
     ).double()
-    assert isinstance(module, ConvChain)
     for _ in range(3):
         module(torch.randn(4, CHANNELS, 9, 9, dtype=torch.float64) + 0.3)
     return module
@@ -38,14 +39,16 @@ def links(chain: nn.Module) -> list[SeparableConv]:
     return [link for link in chain.children() if isinstance(link, SeparableConv)]
 
 
-def child(parent: nn.Module, spec: Conv, name: str, stride: int = 1, seed: int = 0) -> nn.Module:
-    return child_of(parent, spec, name, CHANNELS, stride, torch.Generator().manual_seed(seed))
+def child(
+    parent: nn.Module, spec: Operation, name: str, stride: int = 1, seed: int = 0
+) -> nn.Module:
+    return inherit(parent, spec, name, CHANNELS, stride, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize(("spec", "name"), CASES)
 @pytest.mark.parametrize("stride", [1, 2])
 def test_a_child_has_the_shapes_of_its_spec_and_shares_no_tensor(
-    spec: Conv, name: str, stride: int
+    spec: Operation, name: str, stride: int
 ) -> None:
     parent = trained(spec, stride)
     before = {key: value.clone() for key, value in parent.state_dict().items()}
@@ -61,6 +64,8 @@ def test_a_child_has_the_shapes_of_its_spec_and_shares_no_tensor(
     owned = {value.data_ptr() for value in parent.state_dict().values()}
     assert owned.isdisjoint(value.data_ptr() for value in made.state_dict().values())
     assert {value.dtype for value in made.parameters()} == {torch.float64}
+    again = child(parent, spec, name, stride).state_dict()
+    assert all(torch.equal(value, again[key]) for key, value in made.state_dict().items())
 
 
 @pytest.mark.parametrize(("spec", "name"), KEEPING)
@@ -143,6 +148,10 @@ def test_new_weights_come_from_the_generator() -> None:
     other = child(parent, spec, "widen", seed=2).state_dict()
     assert all(torch.equal(value, same[key]) for key, value in one.items())
     assert any(not torch.equal(value, other[key]) for key, value in one.items())
+
+
+def test_weights_follow_every_morphism() -> None:
+    assert set(INHERITANCE) == set(MORPHISMS)
 
 
 def test_an_unknown_morphism_is_refused() -> None:

@@ -11,13 +11,13 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import prnas
-from benchmarks.textbook_network import TextbookNetwork
 from prnas.nets import network as network_module
+from prnas.nets import plain
 from prnas.nets.kernels import batch_norm as normalisation
 from prnas.nets.network import AuxiliaryHead, Network, build, paths
 from prnas.space import zoo
 from prnas.space.genotype import Cell, Edge, Genotype
-from prnas.space.network_size import NetworkSize, Output, network_size
+from prnas.space.network_size import NetworkSize, Output, Stem, network_size
 from prnas.space.operations import Conv, Pool, Skip
 from tests.support.strategies import genotypes
 
@@ -94,33 +94,45 @@ def test_every_published_cell_trains(name: str, output: str) -> None:
 
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
-@pytest.mark.parametrize("name", ["darts-v2", "nasnet-a", "pr-darts-ur"])
-def test_it_is_the_textbooks_network(
-    name: str, layout: torch.memory_format, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "stem", "output"),
+    [
+        ("darts-v2", "cifar", "concat"),
+        ("nasnet-a", "cifar", "concat"),
+        ("pr-darts-ur", "cifar", "mean"),
+        ("amoebanet-a", "imagenet", "concat"),
+    ],
+)
+def test_it_is_the_plain_network(
+    name: str,
+    stem: Stem,
+    output: Output,
+    layout: torch.memory_format,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(normalisation, "_LARGE", 2)  # so that the faster way is within
-    ours = build(zoo.get(name), 4, 6, 5, auxiliary=True).double()
-    textbook = TextbookNetwork(zoo.get(name), 4, 6, 5).double()
-    textbook.load_state_dict(ours.state_dict())
-    images = torch.randn(4, 3, 32, 32, dtype=torch.float64)
+    ours = build(zoo.get(name), 4, 6, 5, stem=stem, output=output, auxiliary=True).double()
+    twin = plain.Network(zoo.get(name), 4, 6, 5, stem=stem, output=output).double()
+    twin.load_state_dict(ours.state_dict())
+    size = 32 if stem == "cifar" else 224
+    images = torch.randn(4, 3, size, size, dtype=torch.float64)
     outputs: list[tuple[torch.Tensor, torch.Tensor]] = []
-    for network in (ours, textbook):
+    for network in (ours, twin):
         network.drop_path_probability = 0.3
         torch.manual_seed(1)  # for the paths that drop
         outputs.append(network(images.contiguous(memory_format=layout)))
         logits, auxiliary = outputs[-1]
         (logits.square().sum() + 0.4 * auxiliary.square().sum()).backward()
     torch.testing.assert_close(*outputs, rtol=1e-9, atol=1e-9)
-    theirs = dict(textbook.named_parameters())
+    theirs = dict(twin.named_parameters())
     for weight_name, weight in ours.named_parameters():
         assert weight.grad is not None
         expected = theirs[weight_name].grad
         assert expected is not None
         close = 1e-9 * max(1, expected.abs().max().item())
         torch.testing.assert_close(weight.grad, expected, rtol=0, atol=close, msg=weight_name)
-    torch.testing.assert_close(ours.state_dict(), textbook.state_dict(), rtol=1e-9, atol=1e-9)
-    textbook.drop_path_probability = 0.0  # it knows nothing of training
-    torch.testing.assert_close(ours.eval()(images), textbook.eval()(images)[0])
+    torch.testing.assert_close(ours.state_dict(), twin.state_dict(), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(ours.eval()(images), twin.eval()(images))
 
 
 @pytest.mark.parametrize("size", [8, 9, 15, 28, 33])

@@ -1,4 +1,4 @@
-"""The fast supernet is the textbook's: outputs, gradients, running statistics."""
+"""The fast supernet is the plain one: outputs, gradients, running statistics."""
 
 from dataclasses import replace
 from random import Random
@@ -8,23 +8,24 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.textbook import textbook_of
 from prnas.nets.supernet import build_supernet
 from prnas.space.edge_pool import EdgePool
 from prnas.space.network_size import Output
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
+from prnas.space.operations import Conv, Conv1x7x1, Pool, Skip, Zero
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
-from tests.support.supernets import check_equal, random_pools, randomized, relative
+from tests.support.strategies import EXAMPLES
+from tests.support.supernets import check_equal, plain_of, random_pools, randomized, relative
 
-EXTRA: tuple[Operation, ...] = (Zero(), Pool("max", 5), Conv1x7x1())
+# Operations that no setting of the paper begins with.
+EXTRA = (Pool("max", 5), *(op for op in EXAMPLES if not isinstance(op, Conv | Pool | Skip)))
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))
 @pytest.mark.parametrize("recompute", [False, True], ids=["keep", "recompute"])
 @settings(max_examples=6)
 @given(st.data())
-def test_equal_to_the_textbook(setting: Setting, recompute: bool, data: st.DataObject) -> None:
+def test_equal_to_the_plain_one(setting: Setting, recompute: bool, data: st.DataObject) -> None:
     seed = data.draw(st.integers(0, 10**6))
     generator = Random(seed)
     num_nodes = data.draw(st.integers(1, 4))
@@ -42,7 +43,7 @@ def test_equal_to_the_textbook(setting: Setting, recompute: bool, data: st.DataO
     images = torch.randn(
         batch, 3, height, width, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)
     )
-    check_equal(supernet, textbook_of(supernet, 4, 3, 5), images)
+    check_equal(supernet, plain_of(supernet), images)
 
 
 @pytest.mark.parametrize("dilation", [2, 3, 4])
@@ -56,7 +57,7 @@ def test_equal_for_every_dilation_kernel_and_expansion(dilation: int, size: int)
     pools = Pools.initial(1, ops)
     supernet = randomized(build_supernet(pools, 2, 3, 5).double(), 0)
     images = torch.randn(2, 3, size, size + 4, dtype=torch.float64)
-    check_equal(supernet, textbook_of(supernet, 2, 3, 5), images)
+    check_equal(supernet, plain_of(supernet), images)
 
 
 def test_equal_where_a_node_holds_nothing_but_zero() -> None:
@@ -64,7 +65,7 @@ def test_equal_where_a_node_holds_nothing_but_zero() -> None:
     cell = CellPools(3, (nothing, nothing, nothing, nothing, rest, rest, rest, nothing, rest))
     supernet = randomized(build_supernet(Pools(cell, cell), 4, 3, 5).double(), 1)
     images = torch.randn(3, 3, 8, 8, dtype=torch.float64)
-    check_equal(supernet, textbook_of(supernet, 4, 3, 5), images)
+    check_equal(supernet, plain_of(supernet), images)
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (9, 1), (5, 4), (3, 16)])
@@ -72,12 +73,12 @@ def test_equal_for_images_narrower_than_the_kernel(shape: tuple[int, int]) -> No
     pools = Pools.initial(2, (Conv(9), Conv(11, 2), Conv(7, 1, (1,))))
     supernet = randomized(build_supernet(pools, 2, 3, 5).double(), 1)
     images = torch.randn(3, 3, *shape, dtype=torch.float64)
-    check_equal(supernet, textbook_of(supernet, 2, 3, 5), images)
+    check_equal(supernet, plain_of(supernet), images)
 
 
 def test_single_precision_is_close_too() -> None:
     pools = random_pools(SETTINGS["unrestricted"], 4, Random(5))
     supernet = randomized(build_supernet(pools, 8, 4, 5), 5)
-    twin = textbook_of(supernet, 8, 4, 5)
+    twin = plain_of(supernet)
     images = torch.randn(8, 3, 16, 16, generator=torch.Generator().manual_seed(0))
     assert relative(supernet(images), twin(images)) < 1e-4

@@ -54,7 +54,7 @@ def test_epochs_as_columns() -> None:
     epochs = [one for one in search_records() if isinstance(one, EpochRecord)]
     columns = view.epochs.columns
     assert columns["validation_accuracy"] == [
-        rounded(one.validation.accuracy) for one in epochs if one.validation
+        rounded(one.scores["validation"].accuracy) for one in epochs
     ]
     assert columns["architecture_loss"][0] is None  # a grace epoch
     assert {len(column) for column in columns.values()} == {20}
@@ -131,9 +131,7 @@ def test_a_recipes_description_is_not_said_of_other_data() -> None:
 
 def test_the_images_that_train_the_weights_are_those_that_do_not_validate() -> None:
     (validated,) = {
-        one.validation.images
-        for one in search_records()
-        if isinstance(one, EpochRecord) and one.validation
+        one.scores["validation"].images for one in search_records() if isinstance(one, EpochRecord)
     }
     facts = dict(search_view("data.architecture_share=0.2").data()["facts"])
     assert f"about {4 * validated:,} images train the weights" in facts["Data"]

@@ -13,7 +13,7 @@ from prnas.report.page import page_data, unique_names
 from prnas.report.plain_data import rounded
 from prnas.report.plots import DASHES, Line, Plot, compared_plots, plots_of, sections
 from prnas.report.view import View
-from prnas.runs.records import BatchRecord, EpochRecord, TrainingRecord
+from prnas.runs.records import BatchRecord, EpochRecord
 from tests.support.synthetic_runs import search_records, training_records
 from tests.support.views import search_view, training_view
 
@@ -35,14 +35,14 @@ def test_scores_are_those_of_the_epochs() -> None:
     plots = by_id(plots_of(search_view()))
     epochs = [one for one in search_records() if isinstance(one, EpochRecord)]
     trained = line(plots["accuracy"], "weights")
-    assert trained.ys == [rounded(one.weights.accuracy) for one in epochs]
+    assert trained.ys == [rounded(one.scores["weights"].accuracy) for one in epochs]
     assert trained.xs is None  # at the ends of epochs
-    gaps = [one.architecture is None for one in epochs]
+    gaps = ["architecture" not in one.scores for one in epochs]
     assert [y is None for y in line(plots["loss"], "architecture").ys] == gaps
     assert True in gaps
     plots = by_id(plots_of(training_view("t")))
-    trainings = [one for one in training_records() if isinstance(one, TrainingRecord)]
-    errors = [rounded(1 - one.test.accuracy) for one in trainings if one.test]
+    trainings = [one for one in training_records() if isinstance(one, EpochRecord)]
+    errors = [rounded(1 - one.scores["test"].accuracy) for one in trainings]
     assert line(plots["error"], "test").ys == errors
     assert line(plots["drop-path"], "probability").ys == [rounded(t.drop_path) for t in trainings]
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from prnas.report import tensorboard
-from prnas.report.tensorboard import TensorboardWriter
-from prnas.report.tensorboard_callback import TensorboardCallback
+from prnas.report.default_callbacks import with_default_callbacks
+from prnas.report.tensorboard import TensorboardCallback, TensorboardWriter, cycle_scalars
 from prnas.runs.records import CycleRecord, to_line
 from tests.support.synthetic_search import epoch_record, events, play, quick, start_of
 
@@ -108,14 +108,15 @@ def test_numbers_that_are_missing(tmp_path: Path) -> None:
     writer = TensorboardWriter(tmp_path)
     statistics = {"average": {"similarity": None, "num_discovered": 3.0}, "discoverable": None}
     record = CycleRecord(cycle=0, pools={}, architecture={}, change={}, statistics=statistics)
-    writer.cycle(record, 3)
+    writer.write(cycle_scalars(record), 3)
     writer.close()
     assert read_points(tmp_path) == {"average/num_discovered": [(3, 3.0)]}
 
 
 def test_without_tensorboardx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensorboard.importlib.util, "find_spec", lambda name: None)
-    assert TensorboardCallback.if_available() == []
+    callbacks = with_default_callbacks([])
+    assert not any(isinstance(one, TensorboardCallback) for one in callbacks)
     with pytest.raises(ImportError, match=r"pip install 'prnas\[tensorboard\]'"):
         TensorboardWriter(tmp_path / "new")
     assert list(tmp_path.iterdir()) == []

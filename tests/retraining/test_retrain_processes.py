@@ -10,7 +10,7 @@ import torch
 
 from prnas.models.model import load
 from prnas.retraining.api import start
-from prnas.runs.records import TrainingRecord, read_records
+from prnas.runs.records import EpochRecord, read_records
 from tests.support.in_process import Cli
 from tests.support.pages import data_of
 from tests.support.real_processes import good, killed_and_resumed, stopped_by, write_config
@@ -82,16 +82,17 @@ def test_two_processes_train_one_model(images: Path, tmp_path: Path) -> None:
     records = [
         one
         for one in read_records(group / "seed-1" / "records.jsonl")
-        if isinstance(one, TrainingRecord)
+        if isinstance(one, EpochRecord)
     ]
     # As many images as one process with twice the batch would see, and a test of all images.
     assert [one.batch for one in records] == [16, 16]
-    assert [one.test.images for one in records if one.test] == [12, 12]
+    assert [one.scores["test"].images for one in records] == [12, 12]
     alone = start(
         small_training(images, batch={"min": 16, "max": 16}, training={"epochs": 2}), runs=None
     )
     # Batch normalisation sees other images: close, not equal.
-    assert records[0].training.loss == pytest.approx(alone.epochs[0].training.loss, rel=0.2)
+    ours, theirs = (epochs[0].scores["training"].loss for epochs in (records, alone.epochs))
+    assert ours == pytest.approx(theirs, rel=0.2)
     model = load(group / "seed-1")
     assert all(bool(torch.isfinite(one).all()) for one in model.network.parameters())
 

@@ -235,5 +235,5 @@ def test_free_memory_is_shared_and_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     used = psutil.Process().memory_info().rss
     assert free_memory(1, used + 1e6) <= 2e6
     assert free_memory(1, 1.0) == 0
-    monkeypatch.setattr("prnas.runs.batch_size.cgroup_limits", lambda: [used + 3e6])
+    monkeypatch.setattr("prnas.io.memory.cgroup_limits", lambda: [used + 3e6])
     assert free_memory() <= 4e6

@@ -1,7 +1,7 @@
 """NaN and infinity, wherever they come from: caught within a step, located, and never saved."""
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,30 +9,27 @@ from torch import Tensor
 
 from prnas.io.errors import UserError
 from prnas.retraining import api as retrain
-from prnas.retraining import loop as retrain_loop
-from prnas.runs.finite import first_not_finite
-from prnas.runs.loop import Loop
-from prnas.runs.step import StepTaker
+from prnas.runs.faults import first_not_finite
+from prnas.runs.run import Run
 from prnas.searching import api as search
-from prnas.searching import loop as engine
 from tests.support.settings import small_config, small_training
-from tests.support.watching import Watch, WatchTraining, assert_same_run
+from tests.support.watching import Watch, assert_same_run
 
-Running = list[Loop]  # pyright: ignore[reportMissingTypeArgument]
+Running = list[Run[Any, Any]]
 
 
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> Running:
-    """The loop under way, once there is one."""
-    found: Running = []
-    for kind in (engine.Engine, retrain_loop.Retraining):
+    """The run under way, once there is one."""
+    runs: Running = []
+    real = Run.go
 
-        def run(self: Loop, real: Callable[..., None] = kind.run) -> None:  # pyright: ignore
-            found.append(self)
-            real(self)
+    def go(self: Run[Any, Any]) -> None:
+        runs.append(self)
+        real(self)
 
-        monkeypatch.setattr(kind, "run", run)
-    return found
+    monkeypatch.setattr(Run, "go", go)
+    return runs
 
 
 def spoil(tensor: Tensor, value: float) -> None:
@@ -56,7 +53,7 @@ def test_in_the_state_of_a_search(
             spoil(state.architecture_parameters[0], value)
 
     # What is in the weights shows in the next step; what momentum does to them, in the one after.
-    said = r"\(cycle 1, epoch 2, step [23]\): not finite is "
+    said = r"\(cycle 1, epoch 2, step [23]\): first non-finite tensor: "
     place = {"weight": r"stem", "architecture": "normal", "momentum": "stem"}[where]
     with pytest.raises(UserError, match=said) as caught:
         search.start(small_config(images), runs=tmp_path, name="a", callbacks=[Watch(5, act)])
@@ -77,25 +74,28 @@ def test_in_a_step_of_a_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if what == "images":
-        next_images = StepTaker.next_images
+        next_images = Run.next_images
 
-        def spoiled(self: StepTaker, of: str) -> tuple[Tensor, Tensor]:  # pyright: ignore
+        def spoiled(self: Run[Any, Any], of: str) -> tuple[Tensor, Tensor]:
             found, labels = next_images(self, of)
             if of == part and self.state.position.cycle_step == 5:
                 spoil(found, float("nan"))
             return found, labels
 
-        monkeypatch.setattr(StepTaker, "next_images", spoiled)
+        monkeypatch.setattr(Run, "next_images", spoiled)
     else:
-        optimize = StepTaker.optimize
+        optimize = Run.optimize
 
         def with_bad_gradient(self, of, parameters, optimizer, norm):  # pyright: ignore
             if of == part and self.state.position.cycle_step == 5:
                 spoil(parameters[1].grad, float("inf"))
             optimize(self, of, parameters, optimizer, norm)
 
-        monkeypatch.setattr(StepTaker, "optimize", with_bad_gradient)
-    said = {"images": "loss .* not finite is the images", "gradient": "not finite is the gradient"}
+        monkeypatch.setattr(Run, "optimize", with_bad_gradient)
+    said = {
+        "images": "loss .* first non-finite tensor: the images",
+        "gradient": "first non-finite tensor: the gradient",
+    }
     with pytest.raises(UserError, match=said[what]) as caught:
         search.start(small_config(images), runs=tmp_path, name="a")
     assert "cycle 1, epoch 2, step 2" in str(caught.value)
@@ -113,10 +113,8 @@ def test_in_the_state_of_a_training(
         tensors = network.parameters() if where == "weight" else network.buffers()
         spoil(next(one for one in tensors if one.is_floating_point()), float("nan"))
 
-    with pytest.raises(UserError, match=r"not finite.*stem") as caught:
-        retrain.start(
-            small_training(images), runs=tmp_path, name="a", callbacks=[WatchTraining(2, act)]
-        )
+    with pytest.raises(UserError, match=r"non-finite.*stem|not finite.*stem") as caught:
+        retrain.start(small_training(images), runs=tmp_path, name="a", callbacks=[Watch(2, act)])
     assert "The last checkpoint is kept" in str(caught.value)
     retrain.resume(tmp_path / "a")
     retrain.start(small_training(images), runs=tmp_path, name="whole")

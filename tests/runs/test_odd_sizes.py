@@ -11,9 +11,9 @@ import torch
 from prnas.io.errors import UserError
 from prnas.models.evaluate import evaluate
 from prnas.retraining import api as retrain
-from prnas.runs.callbacks import SearchResult
+from prnas.runs.events import SearchResult
 from prnas.searching.api import start
-from prnas.searching.loop import Engine
+from prnas.searching.search import Search
 from prnas.space.genotype import ROLES
 from tests.support.settings import small_config, small_training
 
@@ -64,9 +64,9 @@ def test_images_smaller_than_any_kernel(tmp_path: Path, size: int | tuple[int, i
     grow = {"epochs": 1, "grace_epochs": 0, "morphisms": 3, "candidates": 7}
     last = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
     found = search(data, 4, schedule={"cycles": [grow, grow, last]})
-    assert all(math.isfinite(one.weights.loss) for one in found.epochs)
+    assert all(math.isfinite(one.scores["weights"].loss) for one in found.epochs)
     result = train(data, 4)
-    assert math.isfinite(result.epochs[0].training.loss)
+    assert math.isfinite(result.epochs[0].scores["training"].loss)
     assert 0 <= result.test_error <= 1
 
 
@@ -74,14 +74,14 @@ def test_images_smaller_than_any_kernel(tmp_path: Path, size: int | tuple[int, i
 @pytest.mark.parametrize("size", [1, 4])
 def test_tiny_images_train_with_either_stem(tmp_path: Path, size: int, stem: str) -> None:
     result = train(write(tmp_path / "a.npz", 8, size, 2), 2, stem=stem)
-    assert math.isfinite(result.epochs[0].training.loss)
+    assert math.isfinite(result.epochs[0].scores["training"].loss)
 
 
 @pytest.mark.parametrize("number", [2, 3, 5])
 def test_a_search_with_hardly_any_images(tmp_path: Path, number: int) -> None:
     found = search(write(tmp_path / "a.npz", number, 8, 2), 1)
     assert found.genotype
-    assert all(math.isfinite(one.weights.loss) for one in found.epochs)
+    assert all(math.isfinite(one.scores["weights"].loss) for one in found.epochs)
 
 
 def test_a_search_with_one_image_is_refused(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_search_with_one_image_is_refused(tmp_path: Path) -> None:
 def test_a_training_with_one_image(tmp_path: Path) -> None:
     data = write(tmp_path / "a.npz", 1, 8, 2)
     result = train(data, 1, auxiliary_weight=0.0)
-    assert math.isfinite(result.epochs[0].training.loss)
+    assert math.isfinite(result.epochs[0].scores["training"].loss)
 
 
 @pytest.mark.parametrize("task", ["search", "retrain"])
@@ -109,7 +109,7 @@ def test_one_image_and_an_auxiliary_head(tmp_path: Path) -> None:
     data = write(tmp_path / "a.npz", 8, 8, 2)
     with pytest.raises(UserError, match=r"auxiliary head.*2 or more, or network\.auxiliary_w"):
         train(data, 1)
-    assert math.isfinite(train(data, 1, auxiliary_weight=0.0).epochs[0].training.loss)
+    assert math.isfinite(train(data, 1, auxiliary_weight=0.0).epochs[0].scores["training"].loss)
 
 
 def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -148,15 +148,15 @@ def test_pools_of_one_candidate(tmp_path: Path) -> None:
 
 
 def begin_with_weights(extreme: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Engine.run
+    real = Search.go
 
-    def run(self: Engine) -> None:
+    def go(self: Search) -> None:
         with torch.no_grad():
             for weights in self.state.architecture_parameters:
                 weights[0], weights[1] = extreme, -extreme
         real(self)
 
-    monkeypatch.setattr(Engine, "run", run)
+    monkeypatch.setattr(Search, "go", go)
 
 
 @pytest.mark.parametrize("extreme", [1e4, -1e4])
@@ -168,9 +168,8 @@ def test_extreme_architecture_weights(
     found = search(write(tmp_path / "a.npz", 16, 8, 3), 4)
     assert found.genotype
     for one in found.epochs:
-        assert math.isfinite(one.weights.loss)
-        assert one.validation is not None
-        assert math.isfinite(one.validation.loss)
+        assert math.isfinite(one.scores["weights"].loss)
+        assert math.isfinite(one.scores["validation"].loss)
 
 
 @pytest.mark.parametrize("extreme", [1e30, -1e30, 3e38])

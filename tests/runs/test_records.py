@@ -15,12 +15,12 @@ from prnas.runs.records import (
     from_line,
     read_records,
     to_line,
-    without_varying,
 )
 from prnas.space import zoo
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
 from tests.support.synthetic_search import epoch_record, events, quick
+from tests.support.watching import without_varying
 
 
 def some_records() -> list[Record]:
@@ -46,6 +46,47 @@ def test_records_come_back(tmp_path: Path) -> None:
     assert Genotype.from_json(last.genotype) == zoo.get("darts-v1")
     cycle = next(one for one in records if isinstance(one, CycleRecord))
     Change.from_json(cycle.change)
+
+
+def real_lines() -> list[str]:
+    """Records as a search and a training wrote them when the format was settled."""
+    path = Path(__file__).with_name("records_of_real_runs.jsonl")
+    return path.read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+def test_lines_of_real_runs_come_back_to_the_byte() -> None:
+    lines = real_lines()
+    records = [from_line(line) for line in lines]
+    assert [to_line(record) for record in records] == lines
+    types = ("epoch", "batch", "cycle", "genotype", "training", "trained")
+    assert {record.type for record in records} == set(types)
+    epochs = [record for record in records if isinstance(record, EpochRecord)]
+    assert {(record.type, *record.scores) for record in epochs} == {
+        ("epoch", "weights"),  # a grace epoch without validation
+        ("epoch", "weights", "architecture", "validation"),
+        ("training", "training"),
+        ("training", "training", "test"),
+    }
+    for record in epochs:
+        assert sum(record.seconds_for.values()) == pytest.approx(record.seconds)
+
+
+@pytest.mark.parametrize("kind", ["epoch", "training"])
+def test_an_epoch_has_all_fields_of_its_kind_and_no_other(kind: str) -> None:
+    fields = next(data for line in real_lines() if (data := json.loads(line))["type"] == kind)
+    other = {"epoch": "training", "training": "weights"}[kind]
+    score = {"loss": 1.0, "accuracy": 0.5, "images": 2}
+    wrong = [{**fields, name: score} for name in (other, "scores", "seconds_for")]
+    wrong += [{**fields, name: "1"} for name in fields]
+    for place in (fields, fields["parts"]):
+        for name in list(place):
+            value = place.pop(name)
+            wrong.append(json.loads(json.dumps(fields)))
+            place[name] = value
+    for data in wrong:
+        with pytest.raises(FormatError):
+            from_line(json.dumps(data))
+    assert from_line(json.dumps(fields))
 
 
 def test_a_line_that_is_still_being_written_is_left_out(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from prnas.io.errors import UserError
-from prnas.runs.callbacks import Step
 from prnas.runs.checkpoint import CHECKSUMS, STATE, TENSORS
+from prnas.runs.events import StepEvent
 from prnas.searching.api import Stopped, resume, start
 from prnas.space.genotype import Genotype
 from tests.support.settings import small_config, write_images
@@ -59,7 +59,7 @@ def test_a_checkpoint_can_be_asked_for(images: Path, tmp_path: Path) -> None:
     seen: list[set[str]] = []
 
     class Counting(Watch):
-        def on_step(self, step: Step) -> None:
+        def on_step(self, step: StepEvent) -> None:
             super().on_step(step)
             seen.append(numbers())
 

@@ -65,5 +65,5 @@ def test_another_number_of_threads_repeats_itself_and_differs_by_rounding_only(
         )
         one, other = (start(config, runs=tmp_path) for _ in range(2))
         assert_same_run(folder_of(one), folder_of(other))
-        losses.append(one.epochs[0].weights.loss)
+        losses.append(one.epochs[0].scores["weights"].loss)
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)

@@ -8,14 +8,13 @@ import torch
 
 import prnas
 from prnas.config.search import SearchConfig
-from prnas.runs.records import without_varying
 from prnas.searching.api import start
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
 from tests.support.settings import small_config, small_training
 from tests.support.textbook_training import first_cycle
-from tests.support.watching import Watch, assert_same_run, folder_of, last_state
+from tests.support.watching import Watch, assert_same_run, folder_of, last_state, without_varying
 
 
 def test_a_search_without_a_folder_tells_all_and_writes_nothing(
@@ -31,13 +30,11 @@ def test_a_search_without_a_folder_tells_all_and_writes_nothing(
         *["end", "close"],
     ]
     assert [one.grace for one in result.epochs] == [True, False, True, False, False]
-    assert [one.architecture is None for one in result.epochs] == [
+    assert ["architecture" not in one.scores for one in result.epochs] == [
         one.grace for one in result.epochs
     ]
     assert [round(one.lr, 6) for one in result.epochs] == [0.025, 0.0175, 0.025, 0.0175, 0.025]
-    last = result.epochs[-1].validation
-    assert last is not None
-    assert result.validation_accuracy == last.accuracy
+    assert result.validation_accuracy == result.epochs[-1].scores["validation"].accuracy
     assert not list(tmp_path.iterdir())
     assert capsys.readouterr() == ("", "")
 
@@ -50,12 +47,12 @@ def test_the_same_seed_finds_the_same_and_another_seed_another(images: Path) -> 
     other = prnas.search(small_config(images, seed=2))
     assert one.genotype == again.genotype
     assert [without_varying(r) for r in one.epochs] == [without_varying(r) for r in again.epochs]
-    assert one.epochs[0].weights != other.epochs[0].weights
+    assert one.epochs[0].scores["weights"] != other.epochs[0].scores["weights"]
 
 
 def test_every_epoch_is_one_pass_over_the_weights_half(images: Path) -> None:
     result = prnas.search(small_config(images, batch={"min": 10, "multiple": 1, "max": 10}))
-    seen = [one.weights.images for one in result.epochs]
+    seen = [one.scores["weights"].images for one in result.epochs]
     assert seen == [50, 50, 50, 50, 50]  # 48 images in batches of 10: the rest is carried on
     result = prnas.search(
         small_config(
@@ -66,7 +63,7 @@ def test_every_epoch_is_one_pass_over_the_weights_half(images: Path) -> None:
             },
         )
     )
-    assert [one.weights.images for one in result.epochs] == [60, 40, 60, 40, 40]
+    assert [one.scores["weights"].images for one in result.epochs] == [60, 40, 60, 40, 40]
 
 
 def test_the_first_cycle_is_the_textbooks(images: Path, tmp_path: Path) -> None:
@@ -132,7 +129,7 @@ def test_validation_in_the_last_five_epochs_of_a_cycle_only(images: Path) -> Non
         validation={"epochs": "last-five"},
     )
     result = prnas.search(config)
-    assert [one.validation is not None for one in result.epochs] == [False] * 2 + [True] * 5
+    assert ["validation" in one.scores for one in result.epochs] == [False] * 2 + [True] * 5
 
 
 @pytest.mark.parametrize("precision", ["bf16-mixed", "64-true"])
@@ -141,20 +138,21 @@ def test_other_precisions(images: Path, precision: str) -> None:
     result = prnas.search(config)
     assert result.genotype
     single = prnas.search(small_config(images))
-    assert result.epochs[0].weights.loss == pytest.approx(single.epochs[0].weights.loss, rel=0.05)
-    assert result.epochs[0].weights.loss != single.epochs[0].weights.loss
+    losses = [run.epochs[0].scores["weights"].loss for run in (result, single)]
+    assert losses[0] == pytest.approx(losses[1], rel=0.05)
+    assert losses[0] != losses[1]
 
 
 def test_recomputation_finds_the_same_to_the_bit(images: Path) -> None:
     one = prnas.search(small_config(images))
     other = prnas.search(small_config(images, compute={"recompute": True}))
     assert one.genotype == other.genotype
-    assert one.epochs[-1].validation == other.epochs[-1].validation
+    assert one.epochs[-1].scores["validation"] == other.epochs[-1].scores["validation"]
 
 
 def test_a_part_of_the_images(images: Path) -> None:
     result = prnas.search(small_config(images, data={"images": 40}))
-    assert [one.validation and one.validation.images for one in result.epochs] == [20] * 5
+    assert [one.scores["validation"].images for one in result.epochs] == [20] * 5
 
 
 def test_darts_operations_with_zero(images: Path) -> None:

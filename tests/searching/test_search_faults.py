@@ -9,9 +9,11 @@ from torch import nn
 import prnas
 from prnas.data.dataset import Images
 from prnas.io.errors import UserError
-from prnas.searching import loop as engine
-from prnas.searching import step as steps
+from prnas.runs import evaluation
+from prnas.runs.attempt import Outcome
 from prnas.searching.api import resume, start
+from prnas.searching.search import Search
+from prnas.searching.step import FirstOrderStep, Part
 from tests.support.settings import small_config
 from tests.support.watching import Watch, assert_same_run
 
@@ -20,39 +22,39 @@ def test_validation_goes_on_in_smaller_batches_when_memory_runs_out(
     images: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = prnas.search(small_config(images))
-    real = engine.Engine._answers  # pyright: ignore[reportPrivateUsage]
+    real = evaluation.predict
 
     def limited(
-        self: engine.Engine, module: nn.Module, images: Images, places: torch.Tensor
+        run: Search, module: nn.Module, images: Images, indices: torch.Tensor
     ) -> tuple[float, torch.Tensor]:
-        if len(places) > 10:
+        if len(indices) > 10:
             raise MemoryError
-        return real(self, module, images, places)
+        return real(run, module, images, indices)
 
-    monkeypatch.setattr(engine.Engine, "_answers", limited)
+    monkeypatch.setattr(evaluation, "predict", limited)
     found = prnas.search(small_config(images))
     for one, other in zip(found.epochs, expected.epochs, strict=True):
-        assert one.validation is not None
-        assert other.validation is not None
-        assert one.validation.accuracy == other.validation.accuracy
-        assert one.validation.loss == pytest.approx(other.validation.loss)
+        ours, theirs = one.scores["validation"], other.scores["validation"]
+        assert ours.accuracy == theirs.accuracy
+        assert ours.loss == pytest.approx(theirs.loss)
 
 
 def test_out_of_memory_lowers_the_batch_and_takes_the_same_images(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[tuple[str, int, int]] = []
-    real = steps.Steps.forward_backward
+    real = FirstOrderStep.gradients
 
-    def limited(self: steps.Steps, part: str) -> tuple[float, float]:
-        position = self.streams[part].state()["position"]
-        done = real(self, part)
-        taken.append((part, position, self.batch.batch))
-        if self.batch.batch > 9 and part == "weights":
+    def limited(self: FirstOrderStep, part: Part) -> Outcome:
+        search = self.search
+        position = search.streams[part].state()["position"]
+        outcome = real(self, part)
+        taken.append((part, position, search.batch.batch))
+        if search.batch.batch > 9 and part == "weights":
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return done
+        return outcome
 
-    monkeypatch.setattr(steps.Steps, "forward_backward", limited)
+    monkeypatch.setattr(FirstOrderStep, "gradients", limited)
     watch = Watch()
     config = small_config(images, batch={"min": 8, "multiple": 1, "max": 16, "every": 2})
     result = start(config, runs=tmp_path, callbacks=[watch])
@@ -69,14 +71,14 @@ def test_out_of_memory_lowers_the_batch_and_takes_the_same_images(
 def test_out_of_memory_at_the_smallest_batch_is_an_error_that_keeps_the_checkpoint(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: Path
 ) -> None:
-    real = steps.Steps.forward_backward
+    real = FirstOrderStep.gradients
 
-    def failing(self: steps.Steps, part: str) -> tuple[float, float]:
-        if self.state.position.cycle == 1:
+    def failing(self: FirstOrderStep, part: Part) -> Outcome:
+        if self.search.state.position.cycle == 1:
             raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
         return real(self, part)
 
-    monkeypatch.setattr(steps.Steps, "forward_backward", failing)
+    monkeypatch.setattr(FirstOrderStep, "gradients", failing)
     expected = r"batch of 8 \(the smallest is 8\), cycle 2, epoch 1, step 1\. The last checkpoint"
     with pytest.raises(UserError, match=expected):
         start(small_config(images), runs=tmp_path, name="a")

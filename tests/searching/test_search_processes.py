@@ -123,7 +123,7 @@ def test_compiled_it_finds_about_the_same(images: Path, tmp_path: Path) -> None:
     good("search", path, "--name", "compiled", "--compile", cwd=tmp_path)
     losses = [
         [
-            record.weights.loss
+            record.scores["weights"].loss
             for record in read_records(tmp_path / "runs" / name / "records.jsonl")
             if isinstance(record, EpochRecord)
         ]

@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
-from prnas.searching.time_left import epoch_work, pool_costs, seconds_left
+from prnas.runs.time_left import seconds_left
+from prnas.searching.time_left import epoch_work, pool_costs
 from tests.support.synthetic_search import quick
 
 amounts = st.floats(1e-3, 1e6)

@@ -38,7 +38,7 @@ def test_the_chosen_edges_are_the_strongest(evolved: tuple[Setting, CellPools], 
     cell, _ = derive_cell(pools, weights, Random(0))
     strengths: dict[tuple[int, int], float] = {}
     for position, pool, alphas in zip(pools.positions, pools.edges, weights, strict=True):
-        pairs = zip(pool.candidates, softmax(alphas, len(alphas)), strict=True)
+        pairs = zip(pool.candidates, softmax(alphas), strict=True)
         strengths[position] = max(p for op, p in pairs if not isinstance(op, Zero))
     for number, node in enumerate(cell.nodes):
         chosen = {(2 + number, edge.input) for edge in node}

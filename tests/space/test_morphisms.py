@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prnas.space.analysis.counting import discoverable
 from prnas.space.morphisms import (
     GROW_DILATION,
     GROW_KERNEL,
@@ -11,6 +12,7 @@ from prnas.space.morphisms import (
     SHRINK_KERNEL,
     WIDEN,
     Morphism,
+    has_morphisms,
     morphs,
 )
 from prnas.space.operations import Conv, Operation, Pool, Skip
@@ -32,7 +34,7 @@ WIDE = Limits(1, 9, 3, None, None)
         (WIDEN, Conv(3, 1, (1, 1)), Conv(3, 1, (2, 1))),
     ],
 )
-def test_what_a_morphism_makes(morphism: Morphism, parent: Conv, child: Conv) -> None:
+def test_what_a_morphism_makes(morphism: Morphism[Conv], parent: Conv, child: Conv) -> None:
     assert morphism.legal(parent, WIDE)
     assert morphism.apply(parent) == child
 
@@ -52,7 +54,7 @@ def test_what_a_morphism_makes(morphism: Morphism, parent: Conv, child: Conv) ->
         (WIDEN, Conv(3, 1, (5, 5)), Limits(depth_max=2, width_max=5)),
     ],
 )
-def test_what_is_not_legal(morphism: Morphism, op: Conv, bounds: Limits) -> None:
+def test_what_is_not_legal(morphism: Morphism[Conv], op: Conv, bounds: Limits) -> None:
     assert not morphism.legal(op, bounds)
 
 
@@ -61,11 +63,6 @@ def test_widening_asks_for_the_smallest_expansion_alone() -> None:
     assert WIDEN.legal(Conv(3, 1, (5, 1)), bounds)
     assert WIDEN.legal(Conv(3, 1, (4, 5)), bounds)
     assert WIDEN.apply(Conv(3, 1, (4, 5))) == Conv(3, 1, (5, 5))
-
-
-def test_only_widening_and_larger_kernels_keep_the_function() -> None:
-    keeping = {name for name, morphism in MORPHISMS.items() if morphism.preserving}
-    assert keeping == {"grow kernel", "widen"}
 
 
 @given(st.data())
@@ -97,27 +94,20 @@ def test_kernel_and_dilation_morphisms_have_inverses(data: st.DataObject) -> Non
 
 
 @given(operations)
-def test_only_convolutions_are_morphed(op: Operation) -> None:
-    if isinstance(op, Conv):
-        return
-    assert morphs(op, WIDE) == ()
-    with pytest.raises(ValueError, match="morphs convolutions"):
-        WIDEN.apply(op)
+def test_a_morphism_applies_to_its_own_class_alone(op: Operation) -> None:
+    applicable = [one for one in MORPHISMS.values() if isinstance(op, one.operation)]
+    assert has_morphisms(op) == bool(applicable)
+    assert {one.name for one, _ in morphs(op, WIDE)} <= {one.name for one in applicable}
+    for morphism in MORPHISMS.values():
+        if morphism not in applicable:
+            assert not morphism.legal(op, WIDE)
+            with pytest.raises(ValueError, match=f"'{morphism.name}' does not apply to"):
+                morphism.apply(op)
 
 
-def test_a_morphism_for_pooling_is_one_more_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    def grown(op: Operation) -> Operation:
-        assert isinstance(op, Pool)
-        return Pool(op.kind, op.kernel + 2)
-
-    def small(op: Operation, _: Limits) -> bool:
-        return isinstance(op, Pool) and op.kernel < 7
-
-    monkeypatch.setitem(MORPHISMS, "grow pool", Morphism("grow pool", False, small, grown))
-    morphs.cache_clear()
-    try:
-        bounds = SETTINGS["darts-like"].limits
-        assert [child for _, child in morphs(Pool("max", 3), bounds)] == [Pool("max", 5)]
-        assert morphs(Skip(), bounds) == ()
-    finally:
-        morphs.cache_clear()
+def test_a_morphism_for_pooling_is_one_more_entry(pooling_grows: Morphism[Pool]) -> None:
+    bounds = SETTINGS["darts-like"].limits
+    assert morphs(Pool("max", 3), bounds) == ((pooling_grows, Pool("max", 5)),)
+    assert morphs(Skip(), bounds) == ()
+    setting = SETTINGS["darts-like"]
+    assert {Pool("max", 5), Pool("avg", 7)} <= set(discoverable(setting, 2))

@@ -5,6 +5,8 @@ from hypothesis import given
 from pydantic import TypeAdapter
 
 from prnas.space.operations import (
+    CATEGORIES,
+    OPERATIONS,
     Conv,
     Conv1x7x1,
     Operation,
@@ -36,6 +38,20 @@ ADAPTER: TypeAdapter[Operation] = TypeAdapter(OperationField)
 def test_label(op: Operation, label: str) -> None:
     assert op.label == label
     assert from_label(label.replace("×", "x")) == op
+
+
+@pytest.mark.parametrize("cls", OPERATIONS)
+def test_a_class_says_what_the_rest_asks(cls: type[Operation]) -> None:
+    for label in cls.examples:
+        op = from_label(label)
+        assert type(op) is cls
+        assert op.cost > 0
+    assert cls.examples
+    assert [other for other in OPERATIONS if other.rank == cls.rank] == [cls]
+
+
+def test_categories_are_in_the_order_of_the_classes() -> None:
+    assert CATEGORIES[:4] == ("conv", "pool", "skip", "zero")
 
 
 @given(operations)

@@ -2,7 +2,9 @@ import json
 from random import Random
 
 import pytest
+from hypothesis import given
 
+from prnas.io.errors import FormatError
 from prnas.space.change import Change
 from prnas.space.derivation import derive
 from prnas.space.genotype import ROLES, Genotype, Role
@@ -10,7 +12,7 @@ from prnas.space.operations import Conv
 from prnas.space.pools import CellPools, Pools, edge_positions
 from prnas.space.schedule import Schedule, paper_schedule
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
-from tests.support.strategies import random_weights
+from tests.support.strategies import evolved_pools, random_weights
 
 
 def test_four_nodes_have_fourteen_edges() -> None:
@@ -24,7 +26,7 @@ def test_four_nodes_have_fourteen_edges() -> None:
 def test_weights_must_fit_the_edges() -> None:
     cell = CellPools.initial(1, INITIAL_POOL)
     with pytest.raises(ValueError, match="2 edges need architecture weights, got them for 1"):
-        cell.prune([[0.0] * 4], 2, Random(0))
+        cell.evolve([[0.0] * 4], 2, 0, SETTINGS["darts-like"].limits, Random(0))
 
 
 def evolve_fully(setting: Setting, schedule: Schedule, generator: Random) -> Genotype:
@@ -73,4 +75,17 @@ def test_both_cells_replay_and_go_through_json() -> None:
         assert pools.apply(change) == Pools(normal, reduction)
         assert Change.from_json(json.loads(json.dumps(change.to_json()))) == change
         pools = Pools(normal, reduction)
+    assert Pools.from_json(pools.to_json()) == pools
+
+
+def test_pools_without_births_are_refused() -> None:
+    data = Pools.initial(1, INITIAL_POOL).to_json()
+    del data["normal"]["edges"][1]["births"]
+    with pytest.raises(FormatError, match=r"normal\.edges\[1\]\.births: is missing"):
+        Pools.from_json(data)
+
+
+@given(evolved_pools())
+def test_any_pools_go_both_ways_through_json(evolved: tuple[Setting, CellPools]) -> None:
+    pools = Pools(evolved[1], evolved[1])
     assert Pools.from_json(pools.to_json()) == pools

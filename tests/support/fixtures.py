@@ -1,10 +1,14 @@
 """Fixtures for tests of every folder; the conftest.py at the top takes them from here."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from prnas.searching.api import start
+from prnas.space.morphisms import MORPHISMS, Morphism, morphs
+from prnas.space.operations import Pool
 from tests.support.in_process import Cli
 from tests.support.settings import small_config, write_images
 from tests.support.watching import folder_of
@@ -29,3 +33,18 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was never stopped."""
     return folder_of(start(small_config(images), runs=tmp_path_factory.mktemp("reference")))
+
+
+@pytest.fixture
+def pooling_grows(monkeypatch: pytest.MonkeyPatch) -> Iterator[Morphism[Pool]]:
+    """A morphism of another class than convolutions, as one's own may be."""
+    made = Morphism(
+        "grow pool",
+        Pool,
+        lambda pool, _: pool.kernel < 7,
+        lambda pool: replace(pool, kernel=pool.kernel + 2),
+    )
+    monkeypatch.setitem(MORPHISMS, made.name, made)
+    morphs.cache_clear()
+    yield made
+    morphs.cache_clear()

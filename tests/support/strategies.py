@@ -8,15 +8,32 @@ from hypothesis import strategies as st
 from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import NUM_INPUTS, Cell, Edge, Genotype
 from prnas.space.morphisms import morphs
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
+from prnas.space.operations import OPERATIONS, Conv, Operation, Pool, Zero, from_label
 from prnas.space.pools import CellPools
 from prnas.space.setting import SETTINGS, Limits, Setting
 
 odd = st.integers(0, 4).map(lambda half: 2 * half + 1)
 convs = st.builds(Conv, odd, st.integers(1, 3), st.lists(st.integers(1, 4), max_size=3).map(tuple))
 pools = st.builds(Pool, st.sampled_from(["max", "avg"]), st.sampled_from([3, 5]))
-kept_operations = st.one_of(convs, pools, st.just(Skip()), st.just(Conv1x7x1()))
-operations = st.one_of(kept_operations, st.just(Zero()))
+EXAMPLES = tuple(from_label(label) for cls in OPERATIONS for label in cls.examples)
+_WIDEST = Limits(1, 9, 3, 3, 4)
+
+
+def _near_examples(cls: type[Operation]) -> st.SearchStrategy[Operation]:
+    """The examples of a class, and what morphisms make of them in three steps."""
+    found = {op for op in EXAMPLES if isinstance(op, cls)}
+    for _ in range(3):
+        found |= {child for op in found for _, child in morphs(op, _WIDEST)}
+    return st.sampled_from(sorted(found))
+
+
+# Every class of operations; those that are not named here by what is near their examples.
+_BY_CLASS: dict[type[Operation], st.SearchStrategy[Operation]] = {
+    **{cls: _near_examples(cls) for cls in OPERATIONS},
+    **{Conv: convs, Pool: pools},
+}
+operations = st.one_of(*_BY_CLASS.values())
+kept_operations = st.one_of(*(ops for cls, ops in _BY_CLASS.items() if cls is not Zero))
 seeds = st.integers(0, 2**32)
 architecture_weights = st.floats(-50, 50) | st.sampled_from([0.0, 1.0])
 
@@ -46,12 +63,13 @@ def convs_within(draw: st.DrawFn, bounds: Limits) -> Conv:
 def cells(
     draw: st.DrawFn,
     max_nodes: int = 5,
+    min_nodes: int = 1,
     repeated: bool | None = None,
     ops: st.SearchStrategy[Operation] = kept_operations,
 ) -> Cell:
     repeated = draw(st.booleans()) if repeated is None else repeated
     nodes: list[tuple[Edge, Edge]] = []
-    for number in range(draw(st.integers(1, max_nodes))):
+    for number in range(draw(st.integers(min_nodes, max_nodes))):
         states = st.integers(0, NUM_INPUTS + number - 1)
         pair = draw(st.lists(states, min_size=2, max_size=2, unique=not repeated))
         first, second = (Edge(state, draw(ops)) for state in pair)

@@ -1,13 +1,16 @@
-"""Supernets with random pools, and comparing one with the textbook's."""
+"""Supernets with random pools, and comparing one with the plain one."""
 
 from random import Random
 
 import torch
 from torch.nn import functional as F
 
-from benchmarks.textbook import TextbookSupernet, textbook_name
+from prnas.nets import plain
 from prnas.nets.supernet import Supernet
+from prnas.space.change import EdgeChange, Pruned
+from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import ROLES
+from prnas.space.operations import Pool
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import Setting
 from tests.support.strategies import random_weights
@@ -23,12 +26,16 @@ def random_pools(setting: Setting, num_nodes: int, generator: Random, rounds: in
             cell, _ = cell.evolve(
                 weights, generator.randint(2, 3), generator.randint(1, 3), setting.limits, generator
             )
-        edges = [
-            pool.prune(weights, generator.randint(1, 6), generator, last=True)[0]
-            for pool, weights in zip(cell.edges, random_weights(cell, generator), strict=True)
-        ]
-        cells.append(CellPools(num_nodes, tuple(edges)))
+        cells.append(CellPools(num_nodes, tuple(_some(pool, generator) for pool in cell.edges)))
     return Pools(*cells)
+
+
+def _some(pool: EdgePool, generator: Random) -> EdgePool:
+    """The pool with at most six of its candidates."""
+    number = min(generator.randint(1, 6), len(pool.candidates))
+    stay = generator.sample(pool.candidates, number)
+    gone = [Pruned(op, 0.0) for op in pool.candidates if op not in stay]
+    return pool.apply(EdgeChange(tuple(gone)))
 
 
 def randomized(supernet: Supernet, seed: int) -> Supernet:
@@ -51,10 +58,38 @@ def relative(one: torch.Tensor, other: torch.Tensor) -> float:
     return (one - other).abs().max().item() / scale
 
 
-def check_equal(ours: Supernet, textbook: TextbookSupernet, images: torch.Tensor) -> None:
+def plain_of(supernet: Supernet) -> plain.Supernet:
+    """The plain supernet with the same weights and buffers."""
+    stem = supernet.stem.conv
+    twin = plain.Supernet(
+        supernet.pools,
+        stem.out_channels // 3,
+        len(supernet.cells),
+        supernet.classifier.out_features,
+        output=supernet.search_cells[0].output,
+        input_channels=stem.in_channels,
+    ).to(stem.weight.dtype)
+    state = supernet.state_dict()
+    twin.load_state_dict({name: state[our_name(name, supernet)] for name in twin.state_dict()})
+    return twin.train(supernet.training)
+
+
+def our_name(name: str, supernet: Supernet) -> str:
+    """What the supernet calls a tensor of the plain one: only the BN of pooling differs."""
+    match name.split("."):
+        case ["cells", index, "operations", edge, candidate, "bn", tensor]:
+            pools = supernet.search_cells[int(index)].pools
+            op = pools.edges[int(edge)].candidates[int(candidate)]
+            if isinstance(op, Pool):
+                source = pools.positions[int(edge)][1]
+                return f"cells.{index}.pool_bns.{source}-{op.kind}-{op.kernel}.{tensor}"
+    return name
+
+
+def check_equal(ours: Supernet, twin: plain.Supernet, images: torch.Tensor) -> None:
     labels = torch.arange(len(images)) % 5
     outputs: list[torch.Tensor] = []
-    for network in (ours, textbook):
+    for network in (ours, twin):
         network.zero_grad()
         logits = network(images)
         F.cross_entropy(logits, labels).backward()
@@ -63,8 +98,8 @@ def check_equal(ours: Supernet, textbook: TextbookSupernet, images: torch.Tensor
     mine = dict(ours.named_parameters())
     # Where a gradient all but cancels, what is left has the rounding of the larger ones.
     scale = max(p.grad.abs().max().item() for p in mine.values() if p.grad is not None)
-    for name, theirs in textbook.named_parameters():
-        weight = mine[textbook_name(name, ours)]
+    for name, theirs in twin.named_parameters():
+        weight = mine[our_name(name, ours)]
         assert theirs.grad is not None
         if weight.grad is None:  # nothing but 'zero' on all edges of a node
             assert theirs.grad.abs().max() == 0
@@ -72,5 +107,5 @@ def check_equal(ours: Supernet, textbook: TextbookSupernet, images: torch.Tensor
         difference = (weight.grad - theirs.grad).abs().max().item()
         assert difference <= max(1e-10 * theirs.grad.abs().max().item(), 1e-12 * scale), name
     buffers = dict(ours.named_buffers())
-    for name, theirs in textbook.named_buffers():
-        assert relative(buffers[textbook_name(name, ours)].double(), theirs.double()) < 1e-10, name
+    for name, theirs in twin.named_buffers():
+        assert relative(buffers[our_name(name, ours)].double(), theirs.double()) < 1e-10, name

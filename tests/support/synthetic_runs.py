@@ -7,15 +7,7 @@ from random import Random
 from typing import Any
 
 from prnas.io.yaml_files import dump_yaml
-from prnas.runs.records import (
-    GenotypeRecord,
-    Record,
-    Score,
-    TrainedRecord,
-    TrainingParts,
-    TrainingRecord,
-    to_line,
-)
+from prnas.runs.records import EpochRecord, GenotypeRecord, Record, Score, TrainedRecord, to_line
 from prnas.space import zoo
 from tests.support.synthetic_search import events, quick
 
@@ -83,18 +75,28 @@ def training_records(
         done = (epoch + 1) / epochs
         accuracy = 0.4 + 0.5 * done + generator.uniform(-0.02, 0.02)
         records.append(
-            TrainingRecord(
+            EpochRecord(
+                type="training",
                 epoch=epoch,
+                total_epoch=epoch,
                 steps=10,
                 lr=0.025 * (1 - done),
                 drop_path=0.3 * done,
                 batch=96,
-                training=Score(loss=2 - 1.5 * done, accuracy=accuracy - 0.05, images=1000),
-                test=Score(loss=1.9 - 1.3 * done, accuracy=accuracy, images=300),
+                scores={
+                    "training": Score(loss=2 - 1.5 * done, accuracy=accuracy - 0.05, images=1000),
+                    "test": Score(loss=1.9 - 1.3 * done, accuracy=accuracy, images=300),
+                },
                 seconds=12.5,
                 images_per_second=80.0,
                 memory=9e8,
-                parts=TrainingParts(data=1, training=9, testing=1, saving=1, other=0.5),
+                seconds_for={
+                    "data": 1,
+                    "training": 9,
+                    "testing": 1,
+                    "saving": 1,
+                    "other": 0.5,
+                },
             )
         )
     if end:

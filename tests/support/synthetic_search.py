@@ -8,8 +8,8 @@ from typing import Any
 
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
-from prnas.runs.callbacks import Callback, SearchResult, Start, Step, Validating
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Parts, Score
+from prnas.runs.events import Callback, RunStart, SearchResult, StepEvent, Validating
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Score
 from prnas.space import zoo
 from prnas.space.analysis.statistics import (
     PoolStatistics,
@@ -18,11 +18,20 @@ from prnas.space.analysis.statistics import (
     edge_statistics,
 )
 from prnas.space.change import Change
-from prnas.space.genotype import ROLES
+from prnas.space.derivation import derive
+from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import Pools
+from tests.support.strategies import random_weights
 
 STEPS = 4
-PARTS = Parts(data=0.5, architecture=1.0, weights=2.0, validation=0.5, saving=0.25, other=0.25)
+SECONDS_FOR = {
+    "data": 0.5,
+    "architecture": 1.0,
+    "weights": 2.0,
+    "validation": 0.5,
+    "saving": 0.25,
+    "other": 0.25,
+}
 
 
 def quick(*overrides: str) -> SearchConfig:
@@ -34,7 +43,15 @@ def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -
     grace = epoch < one.grace_epochs
     total = sum(before.epochs for before in config.schedule.cycles[:cycle]) + epoch
     better = total / config.schedule.num_epochs
+    scores = {
+        "weights": Score(loss=2.3 - better, accuracy=0.1 + 0.8 * better, images=719),
+        "architecture": Score(loss=2.4 - better, accuracy=0.1 + 0.7 * better, images=719),
+        "validation": Score(loss=2.5 - better, accuracy=0.1 + 0.6 * better, images=718),
+    }
+    if grace:
+        del scores["architecture"]
     fields: dict[str, Any] = {
+        "type": "epoch",
         "cycle": cycle,
         "epoch": epoch,
         "total_epoch": total,
@@ -42,30 +59,25 @@ def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -
         "steps": STEPS,
         "lr": 0.025 - 0.015 * epoch / one.epochs,
         "batch": 64,
-        "weights": Score(loss=2.3 - better, accuracy=0.1 + 0.8 * better, images=719),
-        "architecture": None
-        if grace
-        else Score(loss=2.4 - better, accuracy=0.1 + 0.7 * better, images=719),
-        "validation": Score(loss=2.5 - better, accuracy=0.1 + 0.6 * better, images=718),
+        "scores": scores,
         "seconds": 4.5,
         "images_per_second": 1234.5,
         "memory": 1.25e9,
-        "parts": PARTS,
+        "seconds_for": SECONDS_FOR,
     }
     return EpochRecord(**{**fields, **changes})
 
 
 def evolve(config: SearchConfig, cycle: int, pools: Pools, generator: Random) -> Change:
     one = config.schedule.cycles[cycle]
+    weights: dict[Role, list[list[float]]] = {
+        role: random_weights(pools.cell(role), generator) for role in ROLES
+    }
+    if cycle == len(config.schedule.cycles) - 1:
+        return derive(pools, weights, generator)[1]
+    limits = config.space.limits
     changes = [
-        pools.cell(role).evolve(
-            [[generator.gauss(0, 1) for _ in pool.candidates] for pool in pools.cell(role).edges],
-            one.survivors,
-            one.morphisms,
-            config.space.limits,
-            generator,
-            last=cycle == len(config.schedule.cycles) - 1,
-        )[1]
+        pools.cell(role).evolve(weights[role], one.survivors, one.morphisms, limits, generator)[1]
         for role in ROLES
     ]
     return Change(*changes)
@@ -102,7 +114,7 @@ def cycle_record(cycle: int, before: Pools, change: Change, after: Pools) -> Cyc
     )
 
 
-def start_of(config: SearchConfig, folder: Path | None, **changes: Any) -> Start:
+def start_of(config: SearchConfig, folder: Path | None, **changes: Any) -> RunStart:
     fields: dict[str, Any] = {
         "config": config,
         "folder": folder,
@@ -110,11 +122,12 @@ def start_of(config: SearchConfig, folder: Path | None, **changes: Any) -> Start
         "world_size": 1,
         "pools": Pools.initial(config.network.nodes, config.space.initial_pool),
         "num_parameters": 123_456,
+        "train_images": 719,
         "resumed": False,
         "cycle": 0,
         "epoch": 0,
     }
-    return Start(**{**fields, **changes})
+    return RunStart(**{**fields, **changes})
 
 
 def play(
@@ -144,6 +157,7 @@ def events(
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
     generator = Random(0)
     start = start_of(config, folder)
+    assert start.pools is not None
     pools = start.pools
     yield "on_start", (start,)
     for cycle, one in enumerate(config.schedule.cycles[:cycles]):
@@ -161,8 +175,8 @@ def events(
         yield "on_cycle", (cycle_record(cycle, before, change, pools), pools)
 
 
-def step_of(record: EpochRecord, step: int, config: SearchConfig) -> Step:
-    return Step(
+def step_of(record: EpochRecord, step: int, config: SearchConfig) -> StepEvent:
+    return StepEvent(
         cycle=record.cycle,
         epoch=record.epoch,
         grace=record.grace,
@@ -171,9 +185,7 @@ def step_of(record: EpochRecord, step: int, config: SearchConfig) -> Step:
         epoch_images=719,
         lr=record.lr,
         batch=record.batch,
-        weights_loss=record.weights.loss,
-        weights_accuracy=record.weights.accuracy,
-        architecture_accuracy=record.architecture.accuracy if record.architecture else None,
+        scores={name: score for name, score in record.scores.items() if name != "validation"},
         images_per_second=record.images_per_second,
         memory=record.memory,
         seconds_left=4.5 * (config.schedule.num_epochs - record.total_epoch) if step else None,

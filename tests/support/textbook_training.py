@@ -12,27 +12,27 @@ from prnas.data.dataset import load, normalization
 from prnas.data.streams import Stream
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.runs.generators import seed_for, torch_generator
-from prnas.runs.preparation import cosine, split_places
+from prnas.runs.preparation import cosine
+from prnas.searching.search import split_halves
 from prnas.space.pools import Pools
 
 
 def first_cycle(config: SearchConfig, batch: int, world: int = 1) -> Supernet:
     """The supernet after the first cycle's training, with `world` processes of a fixed batch."""
     data = load(config.data, torch.device("cpu"))
-    weights_places, architecture_places = split_places(config, data)
-    used = torch.cat([weights_places, architecture_places]).sort().values
+    indices = split_halves(config, data)
+    used = torch.cat(list(indices.values())).sort().values
     augment = Augmentation(
         config.data.flip,
         config.data.crop_padding,
         config.data.cutout,
         normalization(data.train, used),
     )
-    places = {"weights": weights_places, "architecture": architecture_places}
     streams = {
-        part: Stream(data.train, where, seed_for(config.seed, "stream", part))
-        for part, where in places.items()
+        part: Stream(data.train, own, seed_for(config.seed, "stream", part))
+        for part, own in indices.items()
     }
-    generators = {part: torch_generator(config.seed, f"augment {part}") for part in places}
+    generators = {part: torch_generator(config.seed, f"augment {part}") for part in indices}
     net = build_supernet(
         Pools.initial(config.network.nodes, config.space.initial_pool),
         config.network.channels,
@@ -56,7 +56,7 @@ def first_cycle(config: SearchConfig, batch: int, world: int = 1) -> Supernet:
     for epoch in range(cycle.epochs):
         for group in optimizers["weights"].param_groups:
             group["lr"] = cosine(w.lr, w.lr_min, epoch, cycle.epochs)
-        while seen < (epoch + 1) * len(weights_places):
+        while seen < (epoch + 1) * len(indices["weights"]):
             parts = ["weights"] if epoch < cycle.grace_epochs else ["architecture", "weights"]
             # Processes differ by the running statistics of their own images, until a step ends.
             nets = [net, *(deepcopy(net) for _ in range(world - 1))]

@@ -1,5 +1,6 @@
 """What the tests of the search share: a callback that watches, and comparing runs."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -8,18 +9,16 @@ from typing import Any
 import pytest
 import torch
 
-from prnas.runs.callbacks import (
-    Callback,
-    RetrainResult,
-    SearchResult,
-    Start,
-    Step,
-    TrainingCallback,
-    TrainingStart,
-    TrainingStep,
-)
 from prnas.runs.checkpoint import Checkpoints
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, read_records, without_varying
+from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult, StepEvent
+from prnas.runs.records import (
+    BatchRecord,
+    CycleRecord,
+    EpochRecord,
+    Record,
+    read_records,
+    to_line,
+)
 from prnas.searching.api import Stopped, start
 from prnas.space.pools import Pools
 from tests.support.settings import small_config
@@ -29,17 +28,17 @@ class Watch(Callback):
     """Remembers what it was told; may act at a given step."""
 
     def __init__(self, at: int | None = None, act: Any = None) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[StepEvent] = []
         self.batches: list[BatchRecord] = []
         self.events: list[str] = []
         self.messages: list[str] = []
         self.at, self.act = at, act
 
-    def on_start(self, start: Start) -> None:
+    def on_start(self, start: RunStart) -> None:
         self.events.append("start")
         self.start = start
 
-    def on_step(self, step: Step) -> None:
+    def on_step(self, step: StepEvent) -> None:
         self.steps.append(step)
         if self.at == len(self.steps):
             self.act()
@@ -56,35 +55,18 @@ class Watch(Callback):
     def on_message(self, text: str) -> None:
         self.messages.append(text)
 
-    def on_end(self, result: SearchResult) -> None:
+    def on_end(self, result: SearchResult | RetrainResult) -> None:
         self.events.append("end")
 
     def close(self) -> None:
         self.events.append("close")
 
 
-class WatchTraining(TrainingCallback):
-    """As `Watch`, of a training."""
-
-    def __init__(self, at: int | None = None, act: Any = None) -> None:
-        self.steps: list[TrainingStep] = []
-        self.batches: list[BatchRecord] = []
-        self.messages: list[str] = []
-        self.at, self.act = at, act
-
-    def on_start(self, start: TrainingStart) -> None:
-        self.start = start
-
-    def on_step(self, step: TrainingStep) -> None:
-        self.steps.append(step)
-        if self.at == len(self.steps):
-            self.act()
-
-    def on_batch(self, record: BatchRecord) -> None:
-        self.batches.append(record)
-
-    def on_message(self, text: str) -> None:
-        self.messages.append(text)
+def without_varying(record: Record) -> dict[str, Any]:
+    """What the records of two runs of the same config and seed have in common."""
+    varying = ("seconds", "images_per_second", "memory", "parts")
+    fields = json.loads(to_line(record))
+    return {name: value for name, value in fields.items() if name not in varying}
 
 
 def folder_of(one: SearchResult | RetrainResult | Stopped) -> Path:

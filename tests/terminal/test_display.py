@@ -1,4 +1,4 @@
-"""What a person sees of a search, from synthetic records."""
+"""What a person sees of a run, from synthetic records."""
 
 import errno
 import io
@@ -7,16 +7,21 @@ import re
 import sys
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from prnas.runs.records import BatchRecord
+from prnas.config import recipes
+from prnas.config.retrain import RetrainConfig
+from prnas.runs.events import RetrainResult, RunStart, StepEvent, Validating
+from prnas.runs.records import BatchRecord, EpochRecord
 from prnas.space.change import Added, CellChange, Change, EdgeChange, Pruned
 from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL
-from prnas.terminal import amounts, cycle_lines, epoch_lines
-from prnas.terminal.search_display import Display
+from prnas.terminal import amounts, columns, cycle_lines, lines
+from prnas.terminal.display import Display
+from tests.support.synthetic_runs import training_records
 from tests.support.synthetic_search import epoch_record, events, play, quick, start_of
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -98,9 +103,7 @@ def test_a_log_has_a_line_an_epoch(capsys: pytest.CaptureFixture[str], tmp_path:
         "about 1 m 30 s left"
     )
     assert "architecture 13.5 %" in epochs[1]
-    assert (
-        "cycle 1/9: 28 pools of 4 (25 % conv, 50 % pool, 25 % skip); 3 epochs, 1 of grace" in lines
-    )
+    assert "cycle 1/9: 28 pools of 4 (25 % conv, 50 % pool, 25 % skip); 3 epochs (1 grace)" in lines
     assert sum(line.startswith("batch size 64") for line in lines) == 9
     assert sum(line.startswith("  normal: pruned") for line in lines) == 9
     assert all(line == line.rstrip() for line in lines)
@@ -108,6 +111,104 @@ def test_a_log_has_a_line_an_epoch(capsys: pytest.CaptureFixture[str], tmp_path:
     assert str(tmp_path / "run") in seen.out
     assert re.search(r"validation +67.0 %", seen.out)
     assert "3 m 20 s" in seen.out
+
+
+def play_training(display: Display, folder: Path | None = None, epochs: int = 3) -> None:
+    """Tell a display of a whole training, the first epoch of which is not tested."""
+    config = RetrainConfig.from_data(
+        recipes.get_retrain("retrain-quick").to_data(), [f"training.epochs={epochs}"]
+    )
+    start = RunStart(
+        config=config,
+        folder=folder,
+        device="cpu",
+        world_size=1,
+        num_parameters=64_252,
+        train_images=1000,
+        resumed=False,
+        cycle=0,
+        epoch=0,
+        macs=1_234_567,
+        test_images=300,
+    )
+    display.on_start(start)
+    display.on_batch(BatchRecord(cycle=0, epoch=0, step=0, batch=96, reason="start"))
+    records = [one for one in training_records(epochs=epochs) if isinstance(one, EpochRecord)]
+    del records[0].scores["test"]
+    for record in records:
+        step = StepEvent(
+            cycle=0,
+            epoch=record.epoch,
+            step=10,
+            grace=False,
+            images=960,
+            epoch_images=1000,
+            lr=record.lr,
+            batch=record.batch,
+            scores={"training": record.scores["training"]},
+            images_per_second=80.0,
+            memory=9e8,
+            seconds_left=12.5 * (epochs - 1 - record.epoch),
+        )
+        display.on_step(step)
+        display.on_validating(Validating(150, 300))
+        display.on_epoch(record)
+    no_model: Any = None
+    result = RetrainResult(no_model, folder, 3, 0.0251, 2, tuple(records), 64_252, 1_234_567, 37.5)
+    display.on_end(result)
+    display.close()
+
+
+def test_a_training_in_a_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    play_training(Display(), tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:4] == [
+        "training on digits: 1,000 images, 300 to test, 3 epochs, seed 0",
+        "cpu; network of 64,252 parameters, 1.2 million multiply-accumulates an image",
+        f"run folder {tmp_path}",
+        "batch size 96 (initial): epoch 1, step 1",
+    ]
+    assert lines[4:7] == [
+        "epoch 1/3: training 53.0 % (loss 1.5000), lr 0.0167, batch 96, 80 images/s, 900 MB, 12 s, "
+        "about 25 s left",
+        "epoch 2/3: training 69.4 % (loss 1.0000), test error 25.63 % (loss 1.0333), lr 0.0083, "
+        "batch 96, 80 images/s, 900 MB, 12 s, about 12 s left",
+        "epoch 3/3: training 84.7 % (loss 0.5000), test error 10.32 % (loss 0.6000), lr 0.0000, "
+        "batch 96, 80 images/s, 900 MB, 12 s",
+    ]
+    end = "\n".join(lines[7:])
+    assert "test error  2.51 % (mean of the last 2 epochs)" in end
+    assert "model: the trained model" in end
+    assert f"next: prnas evaluate {tmp_path}" in end
+
+
+def test_one_training_of_several_has_a_title_and_no_end(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    play_training(Display(title="run 2 of 3"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("run 2 of 3: training on digits")
+    assert lines[-1].startswith("epoch 3/3: ")
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_training_in_a_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = a_terminal(monkeypatch, columns)
+    ticks = count()
+    play_training(Display(title="run 2 of 3", clock=lambda: float(next(ticks))))
+    plain = seen_in(terminal.getvalue())
+    assert max(map(len, plain.splitlines())) <= columns
+    assert ("epoch    loss  training  test error      lr   img/s" in plain) == (columns == 80)
+    assert ("epoch    loss  training  test error      lr  batch   img/s" in plain) == (columns > 80)
+    assert "run 2 of 3: epoch 1/3  step 10\n" in plain
+    assert "150/300 tested" in plain
+    assert "loss 1.5000  accuracy 53.0 %  lr" in plain
+    assert "cycle" not in plain
+    rows = [line for line in plain.splitlines() if re.match(r" +\d/3 .* s$", line)]
+    assert len(rows) == 3
+    assert " - " in rows[0]
+    assert "10.32 %" in rows[2]
 
 
 @pytest.mark.parametrize(
@@ -207,11 +308,13 @@ def test_names_cannot_drive_the_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_numbers_that_are_none() -> None:
     nan = float("nan")
-    record = epoch_record(
-        quick(), 0, 1, architecture=None, validation=None, images_per_second=nan, memory=nan
-    )
-    assert "?" in epoch_lines.sentence(record, 9, 3, nan)
-    assert "-" in epoch_lines.row(epoch_lines.fitting(200), record, 3)
+    start, record = start_of(quick(), None), epoch_record(quick(), 0, 1)
+    scores = {"weights": record.scores["weights"]}
+    record = epoch_record(quick(), 0, 1, scores=scores, images_per_second=nan, memory=nan)
+    sentence = lines.sentence(start, record, nan)
+    assert sentence.count("?") == 3
+    assert "architecture" not in sentence
+    assert columns.row(columns.columns_for(start, 200), record, 3).split().count("-") == 2
 
 
 def test_memory_that_ran_out_is_told_in_terminals_too(monkeypatch: pytest.MonkeyPatch) -> None:

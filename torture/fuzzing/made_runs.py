@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 from prnas.retraining import api as retrain
-from prnas.runs.callbacks import Callback, Step, TrainingCallback, TrainingStep
+from prnas.runs.events import Callback, StepEvent
 from prnas.runs.session import Stopped
 from prnas.searching import api as search
 from tests.support.settings import small_config, small_training, write_images
@@ -13,18 +13,9 @@ from tests.support.settings import small_config, small_training, write_images
 _NETWORK = {"cells": 3, "channels": 2}
 
 
-def _stop() -> None:
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-class _StopSearch(Callback):
-    def on_step(self, step: Step) -> None:
-        _stop()
-
-
-class _StopTraining(TrainingCallback):
-    def on_step(self, step: TrainingStep) -> None:
-        _stop()
+class _Stop(Callback):
+    def on_step(self, step: StepEvent) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def make_search(folder: Path, images: Path, stopped: bool) -> Path:
@@ -35,7 +26,7 @@ def make_search(folder: Path, images: Path, stopped: bool) -> Path:
         schedule={"cycles": [last] if stopped else [cycle, last]},
         network={**_NETWORK, "nodes": 1},
     )
-    callbacks = [_StopSearch()] if stopped else []
+    callbacks = [_Stop()] if stopped else []
     try:
         search.start(config, runs=folder.parent, name=folder.name, callbacks=callbacks)
     except Stopped:
@@ -50,7 +41,7 @@ def make_training(folder: Path, images: Path, stopped: bool) -> Path:
         training={"epochs": 1, "warmup_epochs": 0, "average_decay": 0.5},
         batch={"min": 8, "multiple": 4, "max": 12},
     )
-    callbacks = [_StopTraining()] if stopped else []
+    callbacks = [_Stop()] if stopped else []
     try:
         retrain.start(config, runs=folder.parent, name=folder.name, callbacks=callbacks)
     except Stopped:

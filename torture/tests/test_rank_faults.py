@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from prnas.runs.records import EpochRecord, read_records, without_varying
+from prnas.runs.records import EpochRecord, read_records
 from tests.support.real_processes import finish, prnas
-from tests.support.watching import assert_same_run, stopped
+from tests.support.watching import assert_same_run, stopped, without_varying
 from torture.ranks import TWO, Blow, Program, check_whole, check_words, disturb, resume
 from torture.ranks import write_recipe as ranks_recipe
 

@@ -82,23 +82,21 @@ def _config(wanted: Wanted, overrides: list[str]) -> RetrainConfig:
 
 
 def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -> None:
-    from prnas.report.default_callbacks import for_training
+    from prnas.report.default_callbacks import with_default_callbacks
     from prnas.retraining import api as retrain
     from prnas.retraining import seeds
-    from prnas.runs.callbacks import TrainingCallback
-    from prnas.terminal.retrain_display import TrainingDisplay
-    from prnas.terminal.retrain_end import show_seeds, show_trained
+    from prnas.runs.events import Callback
+    from prnas.terminal.display import Display
+    from prnas.terminal.ends import show_seeds
 
     command = ["prnas", *sys.argv[1:]]
-    displays: list[TrainingDisplay] = []
+    displays: list[Display] = []
 
-    def watchers(number: int, of: int) -> list[TrainingCallback]:
+    def watchers(number: int, of: int) -> list[Callback]:
         title = f"run {number + 1} of {of}" if of > 1 else ""
-        display = TrainingDisplay(quiet=wanted.quiet, title=title)
-        if of == 1:
-            display.tell_end = show_trained
+        display = Display(quiet=wanted.quiet, title=title)
         displays.append(display)
-        return for_training([display])
+        return with_default_callbacks([display])
 
     recipe = Path(wanted.recipe or DEFAULT_RECIPE).stem
     runs = wanted.runs or RUNS

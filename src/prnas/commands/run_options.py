@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from prnas.io.errors import UserError
-from prnas.runs.names import fixed
+from prnas.runs.names import not_resumable
 from prnas.terminal.output import show
 
 RUNS = Path("runs")
@@ -26,7 +26,7 @@ def check_resume(folder: Path, typed: dict[str, Any], overrides: list[str]) -> N
     if not folder.is_dir():
         raise UserError(f"there is no run folder {folder}")
     refused = [name for name, value in typed.items() if value is not None]
-    refused += [f"--set {one}" for one in fixed(overrides)]
+    refused += [f"--set {one}" for one in not_resumable(overrides)]
     if refused:
         raise UserError(
             f"--resume goes on with the run's own config; leave out {', '.join(refused)}. "

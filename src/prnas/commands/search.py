@@ -11,7 +11,7 @@ from prnas.runs import named, signals
 from prnas.runs.names import check_name
 
 if TYPE_CHECKING:
-    from prnas.runs.callbacks import SearchResult
+    from prnas.runs.events import SearchResult
 
 DEFAULT_RECIPE = "quick"
 
@@ -57,12 +57,12 @@ def run(wanted: Wanted) -> None:
         overrides += settings(science)
         config = named.search_config(wanted.recipe or DEFAULT_RECIPE, overrides)
 
-    from prnas.report.default_callbacks import for_search
+    from prnas.report.default_callbacks import with_default_callbacks
     from prnas.searching import api as engine
-    from prnas.terminal.search_display import Display
+    from prnas.terminal.display import Display
 
     display = Display(quiet=wanted.quiet)
-    callbacks = for_search([display])
+    callbacks = with_default_callbacks([display])
     command = ["prnas", *sys.argv[1:]]
     try:
         if config is None:

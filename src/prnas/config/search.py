@@ -1,16 +1,26 @@
 """What a run is told: typed, checked, and enough to repeat it from that alone."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    model_validator,
+)
 from pydantic import PlainSerializer as Serializer
 
 from prnas.config.overrides import apply_overrides
+from prnas.io.errors import suggestion
 from prnas.io.reading import validated
 from prnas.space.genotype import MAX_NODES
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS, Schedule, paper_schedule
+from prnas.space.scores import Scores, softmax
 from prnas.space.setting import SETTINGS, Setting, named_setting, setting_to_data
 
 Rate = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
@@ -72,10 +82,31 @@ class WeightsConfig(Section):
         return self
 
 
+# The relaxations by name, each with the scores by which it judges candidates; and the steps.
+# A new one has a line here and a class of that name in nets/relaxation.py or searching/step.py.
+RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
+STEPS: list[str] = ["first-order"]
+
+
+def _known_relaxation(name: str) -> str:
+    return _known(name, RELAXATIONS, "relaxation")
+
+
+def _known_step(name: str) -> str:
+    return _known(name, STEPS, "step")
+
+
+def _known(name: str, choices: Collection[str], kind: str) -> str:
+    if name not in choices:
+        raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
+    return name
+
+
 class ArchitectureConfig(Section):
     """How architecture weights are trained (Adam), and how they mix the candidates."""
 
-    relaxation: Literal["softmax"] = "softmax"
+    relaxation: Annotated[str, AfterValidator(_known_relaxation)] = "softmax"
+    step: Annotated[str, AfterValidator(_known_step)] = "first-order"
     lr: Rate = 6e-4
     betas: Annotated[tuple[Momentum, Momentum], Field(strict=False)] = (0.5, 0.999)
     weight_decay: Decay = 1e-3

@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from prnas.drawing.colors import INPUT, NODE, OUTPUT, color_of
 from prnas.drawing.layout import Link, Size, Spacing, lay_out
 from prnas.drawing.parts import (
     CAPTION_SIZE,
     INK,
-    INPUT,
     LABEL_SIZE,
-    NODE,
-    OUTPUT,
     STATE_SIZE,
     Panel,
     box_with_subscript,
@@ -20,7 +18,6 @@ from prnas.drawing.parts import (
     label_sizes,
     labelled_box,
     line,
-    paint_of,
 )
 from prnas.drawing.picture import (
     Curve,
@@ -116,7 +113,7 @@ def _cell_panel(cell: Cell) -> Panel:
     for state, box in enumerate(layout.boxes[:states]):
         items += _state(box, state)
     for op, label, box in zip(cell.operations, labels, layout.boxes[states:output], strict=True):
-        items += labelled_box(box, label, paint_of(op))
+        items += labelled_box(box, label, color_of(op.category).paint)
     items += box_with_subscript(layout.boxes[output], OUTPUT, "c", "k")
     return Panel(layout.width, layout.height, tuple(items))
 
@@ -217,7 +214,7 @@ def _graph_panel(
     items: list[Item] = [_link(r.points, lines[across[r.link]]) for r in layout.routes]
     items += [_link(_arc(*(layout.boxes[end] for end in ends)), lines[ends]) for ends in within]
     for op, box in zip(numbers, layout.boxes, strict=True):
-        items += labelled_box(box, label_of(op), paint_of(op), radius=3.0)
+        items += labelled_box(box, label_of(op), color_of(op.category).paint, radius=3.0)
     top = 2 * CAPTION_SIZE
     items = [item.moved(0.0, top) for item in items]
     for header, column in zip(headers, layout.columns, strict=True):

@@ -1,8 +1,9 @@
-"""Parts that drawings share: their colours and sizes, panels, labelled boxes, arrows."""
+"""Parts that drawings share: their sizes, panels, labelled boxes, arrows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from prnas.drawing.colors import Paint
 from prnas.drawing.layout import Size
 from prnas.drawing.picture import (
     Box,
@@ -18,28 +19,13 @@ from prnas.drawing.picture import (
     shortened,
     text_width,
 )
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool
+from prnas.space.operations import Operation
 
 MARGIN = 14.0
 INK = "#1a1a1a"
 LABEL_SIZE, STATE_SIZE, CAPTION_SIZE, TITLE_SIZE = 9.5, 10.5, 12.0, 14.0
 WIDEST_LABEL = 220.0
 WIDEST_TITLE = 480.0
-
-
-@dataclass(frozen=True, slots=True)
-class Paint:
-    fill: str
-    stroke: str
-
-
-# Light fills, so that dark text reads on all of them, of hues that the colour-blind tell apart.
-INPUT = Paint("#e4e9ee", "#5f6f7f")
-NODE = Paint("#9cc9f2", "#1f5f9e")
-OUTPUT = Paint("#fdb863", "#b35806")
-CONV = Paint("#fff3b8", "#a68a00")
-POOL = Paint("#dccdf0", "#6a4c9c")
-OTHER = Paint("#ffffff", "#8c8c8c")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +64,6 @@ def finished(panel: Panel, title: str | None, description: str) -> Picture:
 
 def label_of(operation: Operation) -> str:
     return shortened(operation.label, LABEL_SIZE, WIDEST_LABEL)
-
-
-def paint_of(operation: Operation) -> Paint:
-    match operation:
-        case Conv() | Conv1x7x1():
-            return CONV
-        case Pool():
-            return POOL
-        case _:
-            return OTHER
 
 
 def label_sizes(labels: Sequence[str]) -> list[Size]:

@@ -1,20 +1,74 @@
-"""One Python file that builds a network with PyTorch alone, written for its genotype."""
+"""One Python file that builds a network with PyTorch alone, written for its genotype.
 
+The code is that of `prnas.nets.plain`, as far as the network needs it, and of `python_functions`.
+"""
+
+import ast
+import inspect
 import textwrap
-from collections.abc import Sequence
-from string import Template
-from typing import assert_never
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from types import ModuleType
 
 import prnas
-from prnas.exporting import python_templates as pieces
+from prnas.exporting import python_functions
 from prnas.exporting.python_literals import WIDTH, Call, Value, Word, assigned, filled
+from prnas.io.errors import UserError
 from prnas.models.card import ModelCard
+from prnas.nets import plain
 from prnas.space import zoo
-from prnas.space.genotype import NUM_INPUTS, ROLES, Cell, Genotype
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
+from prnas.space.genotype import ROLES, Genotype
 
 MOST_NAMES_AS_A_LIST = 20
 COLOURS = {1: "grey ", 3: "colour "}
+STEMS: dict[str, type[plain.Stem]] = {"cifar": plain.CifarStem, "imagenet": plain.ImageNetStem}
+RAMP_COMMENT = "The first logits for an image that goes evenly from 0 to 1: to try the file."
+OUTPUT_COMMENT = {
+    "concat": "the states that are concatenated",
+    "mean": "the states whose mean is the output",
+}
+
+DOCSTRING = '''\
+"""{title}
+
+{about}
+
+    from {name} import load, normalize
+
+    network = load()
+    logits = network(normalize(pixels))  # pixels from 0 to 1, n x {shape}
+
+{files}
+"""
+'''
+LEGEND = """\
+# The two cells. A line is a node: it adds up two operations, each on the state that is
+# given with it. States 0 and 1 are the outputs of the two cells before; the nodes
+# follow. In a reduction cell, operations on states 0 and 1 have stride 2. What the
+# names mean is in OPERATIONS, below."""
+NETWORK = '''\
+class Network(CellNetwork):
+    """The network of the two cells. It takes normalised images."""
+
+    def __init__(
+        self,
+        channels: int = CHANNELS,
+        cells: int = CELLS,
+        classes: int = len(CLASS_NAMES),
+        input_channels: int = INPUT_SHAPE[0],
+    ) -> None:
+        super().__init__(
+            {stem}(input_channels, channels),
+            partial(Cell, NORMAL, NORMAL_OUTPUT, OPERATIONS{mean}),
+            partial(Cell, REDUCTION, REDUCTION_OUTPUT, OPERATIONS{mean}),
+            channels,
+            cells,
+            classes,
+        )'''
+MAIN = """\
+if __name__ == "__main__":
+    main()
+"""
 
 
 def python_source(card: ModelCard, name: str, ramp_logits: Sequence[float]) -> str:
@@ -23,46 +77,50 @@ def python_source(card: ModelCard, name: str, ramp_logits: Sequence[float]) -> s
     Its parameters are called as those of `prnas.build`. `ramp_logits` are the first logits for
     an image that goes evenly from 0 to 1; the file, run as a program, compares with them.
     """
-    used = sorted({op for role in ROLES for op in card.genotype.cell(role).operations})
-    blocks = [
-        _docstring(card, name) + "\n" + _imports(used),
-        _constants(card),
-        pieces.RELU_CONV_BN,
-        pieces.FACTORIZED_REDUCTION,
-        *_definitions(used),
-        assigned(
-            "OPERATIONS", {_label(op): _factory(op) for op in used}, pieces.OPERATIONS_COMMENT
-        ),
-        Template(pieces.CELL).substitute(joined=pieces.JOINED[card.output]),
-        pieces.STEMS[card.stem],
-        Template(pieces.NETWORK).substitute(
-            stem_channels=pieces.STEM_CHANNELS[card.stem],
-            after_reduction=pieces.FIRST_AFTER_REDUCTION[card.stem],
-            output_channels=pieces.OUTPUT_CHANNELS[card.output],
-        ),
-        pieces.USE,
-        assigned("RAMP_LOGITS", list(ramp_logits), pieces.RAMP_COMMENT) + "\n\n" + pieces.MAIN,
-    ]
-    first, second, *rest = (block.strip("\n") for block in blocks)
-    return first + "\n\n" + "\n\n\n".join([second, *rest]) + "\n"
+    makers = {label: _maker(make) for label, make in plain.operations_of(card.genotype).items()}
+    operations = assigned(
+        "OPERATIONS", makers, "Each makes a module, from the number of channels and the stride."
+    )
+    network = NETWORK.format(
+        stem=STEMS[card.stem].__name__, mean=", mean=True" if card.output == "mean" else ""
+    )
+    own = [operations, network, *_definitions(python_functions).values()]
+    code = [*_needed(_definitions(plain), own), *own]
+    ramp = assigned("RAMP_LOGITS", list(ramp_logits), RAMP_COMMENT)
+    blocks = [_constants(card), *code, f"{ramp}\n\n{MAIN}"]
+    return f"{_docstring(card, name)}\n{_imports(code)}\n\n" + "\n\n\n".join(blocks)
+
+
+def _maker(make: Callable[..., object]) -> Value:
+    """The code of a function, or of one with some of its arguments."""
+    if not isinstance(make, partial):
+        return Word(make.__name__)
+    parameters = inspect.signature(make.func).parameters
+    values: dict[str, Value] = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in make.keywords.items()
+        if value != parameters[name].default
+    }
+    return Call("partial", Word(make.func.__name__), values)
 
 
 def _docstring(card: ModelCard, name: str) -> str:
     channels, height, width = card.input_shape
     classes = "one class" if card.num_classes == 1 else f"{card.num_classes:,} classes"
-    words = {
-        "name": name,
-        "version": prnas.__version__,
-        "origin": _origin(card.genotype),
-        "shape": f"{channels} x {height} x {width}",
-    }
-    paragraphs = {
-        "title": f"A network that sorts {height} x {width} {COLOURS.get(channels, '')}images "
+    return DOCSTRING.format(
+        title=f"A network that sorts {height} x {width} {COLOURS.get(channels, '')}images "
         f"into {classes}.",
-        "about": _paragraph(Template(pieces.ABOUT).substitute(words)),
-        "files": _paragraph(Template(pieces.FILES).substitute(words)),
-    }
-    return Template(pieces.DOCSTRING).substitute(words | paragraphs)
+        about=_paragraph(
+            f"{_origin(card.genotype)} Made by prnas {prnas.__version__}. PyTorch is all that it "
+            "needs:"
+        ),
+        name=name,
+        shape=f"{channels} x {height} x {width}",
+        files=_paragraph(
+            f"The weights are in {name}.safetensors, beside this file; `python {name}.py` tries "
+            "them. Drop-path and the auxiliary head, which only training needs, are left out."
+        ),
+    )
 
 
 def _paragraph(text: str) -> str:
@@ -76,29 +134,10 @@ def _origin(genotype: Genotype) -> str:
     return "Its cells were found by architecture search."
 
 
-def _imports(used: Sequence[Operation]) -> str:
-    lines = ["import json"]
-    if any(isinstance(op, Conv) for op in used):
-        lines.append("from collections.abc import Sequence")
-    if any(isinstance(op, Conv | Pool) for op in used):
-        lines.append("from functools import partial")
-    if any(isinstance(op, Conv) for op in used):
-        lines.append("from itertools import pairwise")
-    lines += [
-        "from pathlib import Path",
-        "",
-        "import torch",
-        "import torch.nn.functional as F",
-        "from torch import Tensor, nn",
-    ]
-    return "\n".join(lines)
-
-
 def _constants(card: ModelCard) -> str:
     names = assigned("CLASS_NAMES", list(card.class_names))
     if "\n" in names and card.num_classes > MOST_NAMES_AS_A_LIST:
         names = filled("CLASS_NAMES", card.class_names)
-    comment = pieces.OUTPUT_COMMENT[card.output]
     lines = [
         names,
         assigned("INPUT_SHAPE", list(card.input_shape), "channels, height, width"),
@@ -107,64 +146,68 @@ def _constants(card: ModelCard) -> str:
         assigned("CHANNELS", card.channels, "of the first cells; reduction cells double them"),
         assigned("CELLS", card.cells),
         "",
-        pieces.LEGEND,
+        LEGEND,
     ]
     for role in ROLES:
         cell = card.genotype.cell(role)
-        lines.append(assigned(role.upper(), _nodes(cell)))
+        lines.append(assigned(role.upper(), plain.nodes_of(cell)))
+        comment = OUTPUT_COMMENT[card.output]
         lines.append(assigned(f"{role.upper()}_OUTPUT", list(cell.concat), comment))
     return "\n".join(lines)
 
 
-def _nodes(cell: Cell) -> dict[int, Value]:
+def _parsed(module: ModuleType) -> tuple[str, ast.Module]:
+    """The text of a module, and its parts."""
+    try:
+        text = inspect.getsource(module)
+    except (OSError, TypeError):
+        raise UserError(
+            f"no Python file can be written: it is made of the source code of {module.__name__}, "
+            "which is missing where prnas is installed"
+        ) from None
+    return text, ast.parse(text)
+
+
+def _definitions(module: ModuleType) -> dict[str, str]:
+    """The code of a module's functions and classes, by name, in its order.
+
+    Without `Network`, since a file has its own.
+    """
+    text, tree = _parsed(module)
+    lines = text.splitlines()
     return {
-        NUM_INPUTS + number: [(_label(edge.op), edge.input) for edge in node]
-        for number, node in enumerate(cell.nodes)
+        part.name: "\n".join(lines[part.lineno - 1 : part.end_lineno])
+        for part in tree.body
+        if isinstance(part, ast.FunctionDef | ast.ClassDef) and part.name != "Network"
     }
 
 
-def _label(op: Operation) -> str:
-    return op.label.replace("×", "x")
+def _needed(definitions: dict[str, str], code: Iterable[str]) -> list[str]:
+    """The definitions that the code uses, and those that they use in turn."""
+    names, needed = _names(code), set[str]()
+    while names:
+        name = names.pop()
+        if name in definitions and name not in needed:
+            needed.add(name)
+            names |= _names([definitions[name]])
+    return [text for name, text in definitions.items() if name in needed]
 
 
-def _definitions(used: Sequence[Operation]) -> list[str]:
-    """The pieces that define the operations, each once."""
-    return list(dict.fromkeys(_definition(op) for op in used))
+def _names(code: Iterable[str]) -> set[str]:
+    parts = (part for text in code for part in ast.walk(ast.parse(text)))
+    return {part.id for part in parts if isinstance(part, ast.Name)}
 
 
-def _definition(op: Operation) -> str:
-    match op:
-        case Conv():
-            return pieces.SEPARABLE_CONV
-        case Pool():
-            return pieces.MAX_POOL if op.kind == "max" else pieces.AVG_POOL
-        case Skip():
-            return pieces.SKIP
-        case Conv1x7x1():
-            return pieces.CONV_1X7_7X1
-        case Zero():
-            raise ValueError("a genotype has no 'zero' operation")
-        case _:
-            assert_never(op)
-
-
-def _factory(op: Operation) -> Value:
-    """What makes the operation's module from channels and stride."""
-    match op:
-        case Conv():
-            values: dict[str, Value] = {"kernel": op.kernel}
-            if op.dilation > 1:
-                values["dilation"] = op.dilation
-            if op.expansions:
-                values["expansions"] = list(op.expansions)
-            return Call("partial", Word("conv"), values)
-        case Pool():
-            return Call("partial", Word(f"{op.kind}_pool"), {"kernel": op.kernel})
-        case Skip():
-            return Word("skip")
-        case Conv1x7x1():
-            return Word("Conv1x7x1")
-        case Zero():
-            raise ValueError("a genotype has no 'zero' operation")
-        case _:
-            assert_never(op)
+def _imports(code: Sequence[str]) -> str:
+    """The imports that the code uses, sorted as formatters do: PyTorch's after Python's own."""
+    used = _names(code)
+    lines: set[str] = set()
+    for module in (plain, python_functions):
+        for part in _parsed(module)[1].body:
+            if isinstance(part, ast.Import | ast.ImportFrom):
+                part.names = [name for name in part.names if (name.asname or name.name) in used]
+                if part.names:
+                    lines.add(ast.unparse(part))
+    ordered = sorted(lines, key=lambda line: (line.startswith("from"), line))
+    torch = [line for line in ordered if line.split()[1].startswith("torch")]
+    return "\n".join([*(line for line in ordered if line not in torch), "", *torch])

@@ -59,11 +59,12 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.bounded_float)
 _Loader.yaml_implicit_resolvers = {
     key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver(
+_SHORT_FLOAT = (
     "tag:yaml.org,2002:float",
     re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"),
     list("-+0123456789"),
 )
+_Loader.add_implicit_resolver(*_SHORT_FLOAT)
 
 
 def parse_yaml(text: str) -> Any:
@@ -111,6 +112,7 @@ def _quoted_if_odd(dumper: _Dumper, data: str) -> yaml.Node:
     return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
 
+_Dumper.add_implicit_resolver(*_SHORT_FLOAT)  # so that a name like 1e5 is quoted
 _Dumper.add_representer(str, _quoted_if_odd)
 _Dumper.add_representer(dict, _short_in_line)
 _Dumper.add_representer(list, _list_in_line)

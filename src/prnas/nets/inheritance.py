@@ -1,4 +1,4 @@
-"""How weights follow a morphism: a child's module from its parent's.
+"""Inheritance: how weights follow a morphism, from a parent's module to its child's.
 
 Every depthwise weight is (channels, 1, k, k), every pointwise weight (out, in, 1, 1); the two are
 never interchanged. Buffers of batch normalisation (running mean and variance) follow the channels
@@ -6,6 +6,7 @@ they belong to.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,35 +23,36 @@ from prnas.space.morphisms import (
     SHRINK_KERNEL,
     WIDEN,
 )
-from prnas.space.operations import Conv, Operation
+from prnas.space.operations import Operation
 
-Fill = Callable[[ConvChain, ConvChain, torch.Generator], None]
+# Fills the child's module (all new weights) from its parent's; each is what `build` makes of the
+# morphism's operation. Weights that the parent does not have are drawn from the generator.
+Rule = Callable[[Any, Any, torch.Generator], None]
 
 
 @torch.no_grad()
-def child_of(
+def inherit(
     parent: nn.Module,
-    parent_spec: Operation,
+    parent_op: Operation,
     morphism: str,
     channels: int,
     stride: int,
     generator: torch.Generator,
 ) -> nn.Module:
-    """The module of `parent_spec`'s child by `morphism`, with the weights it inherits.
+    """The module of `parent_op`'s child by `morphism`, with the weights it inherits.
 
     `parent` is left as it was; the child shares no tensor with it. New weights are drawn from
     `generator`.
     """
-    if morphism not in _FILL:
+    if morphism not in INHERITANCE:
         raise ValueError(f"no rule hands weights on by '{morphism}'")
-    spec = MORPHISMS[morphism].apply(parent_spec)
-    assert isinstance(spec, Conv)
-    assert isinstance(parent, ConvChain)
-    child = construct(lambda: build(spec, channels, stride, affine=False), generator)
-    assert isinstance(child, ConvChain)
-    weight = next(parent.parameters())
-    child.to(weight.device, weight.dtype)
-    _FILL[morphism](child, parent, generator)
+    op = MORPHISMS[morphism].apply(parent_op)
+    child = construct(lambda: build(op, channels, stride, affine=False), generator)
+    for tensor in parent.state_dict().values():
+        if tensor.is_floating_point():
+            child.to(tensor.device, tensor.dtype)
+            break
+    INHERITANCE[morphism](child, parent, generator)
     return child.train(parent.training)
 
 
@@ -110,7 +112,7 @@ def _widen(child: ConvChain, parent: ConvChain, generator: torch.Generator) -> N
                 target.copy_(values)
 
 
-_FILL: dict[str, Fill] = {
+INHERITANCE: dict[str, Rule] = {
     GROW_KERNEL.name: _grow_kernel,
     SHRINK_KERNEL.name: _shrink_kernel,
     GROW_DILATION.name: _other_dilation,

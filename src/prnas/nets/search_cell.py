@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from prnas.nets.inheritance import child_of
+from prnas.nets.inheritance import inherit
 from prnas.nets.kernels.features import EVERY_SECOND, FACTORIZED, RAW, RELU, Feature, Source
 from prnas.nets.kernels.links import Link
 from prnas.nets.kernels.mixture import Candidate, mix
@@ -21,7 +21,7 @@ from prnas.nets.operations import (
     preprocess,
 )
 from prnas.nets.search_links import PointwiseLink, SeparableLink
-from prnas.space.change import CellChange
+from prnas.space.change import Added, CellChange
 from prnas.space.genotype import NUM_INPUTS
 from prnas.space.network_plan import CellPlan
 from prnas.space.network_size import Output
@@ -63,10 +63,7 @@ class SearchCell(nn.Module):
             ]
         )
         self.operations = nn.ModuleList(
-            nn.ModuleList(
-                nn.Identity() if isinstance(op, Pool) else self._built(op, source)
-                for op in edge.candidates
-            )
+            nn.ModuleList(self._built(op, source) for op in edge.candidates)
             for (_, source), edge in zip(pools.positions, pools.edges, strict=True)
         )
         self.pool_bns = nn.ModuleDict()
@@ -77,6 +74,8 @@ class SearchCell(nn.Module):
         return 2 if self.plan.reduces and source < NUM_INPUTS else 1
 
     def _built(self, op: Operation, source: int) -> nn.Module:
+        if isinstance(op, Pool):
+            return nn.Identity()  # its state pools for all edges
         return build(op, self.plan.channels, self._stride(source), affine=False)
 
     def _match_pool_bns(self) -> None:
@@ -90,32 +89,36 @@ class SearchCell(nn.Module):
         for name in list(self.pool_bns):
             if name not in held:
                 del self.pool_bns[name]
+        like = next(self.preprocess.parameters())
         for name in sorted(held):
             if name not in self.pool_bns:
-                self.pool_bns[name] = nn.BatchNorm2d(self.plan.channels, affine=False)
+                bn = nn.BatchNorm2d(self.plan.channels, affine=False)
+                self.pool_bns[name] = bn.to(like.device, like.dtype).train(self.training)
 
     def evolve(self, change: CellChange, after: CellPools, generator: torch.Generator) -> None:
         """Survivors keep their modules; children are made from their parents on the same edge."""
         for place, (one, edge) in enumerate(zip(change.edges, self.pools.edges, strict=True)):
             source = self.pools.positions[place][1]
             modules = dict(zip(edge.candidates, self.operations[place].children(), strict=True))
-            children = [
-                child_of(
-                    modules[added.parent],
-                    added.parent,
-                    added.morphism,
-                    self.plan.channels,
-                    self._stride(source),
-                    generator,
-                )
-                for added in one.added
-            ]
+            children = [self._child(added, modules, source, generator) for added in one.added]
             pruned = {gone.op for gone in one.pruned}
             stay = [module for op, module in modules.items() if op not in pruned]
             self.operations[place] = nn.ModuleList([*stay, *children])
         self.pools = after
         self._match_pool_bns()
         self._plans = {}
+
+    def _child(
+        self,
+        added: Added,
+        modules: dict[Operation, nn.Module],
+        source: int,
+        generator: torch.Generator,
+    ) -> nn.Module:
+        if isinstance(added.op, Pool):
+            return self._built(added.op, source)  # nothing to inherit
+        parent, stride = modules[added.parent], self._stride(source)
+        return inherit(parent, added.parent, added.morphism, self.plan.channels, stride, generator)
 
     def forward(
         self,

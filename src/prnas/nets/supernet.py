@@ -7,8 +7,9 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 
+from prnas.config.search import ArchitectureConfig
 from prnas.nets.network import CifarStem, check_arguments
-from prnas.nets.relaxation import Relaxation, softmax
+from prnas.nets.relaxation import Relaxation, Softmax
 from prnas.nets.search_cell import SearchCell
 from prnas.nets.weights import construct
 from prnas.space.change import Change
@@ -63,27 +64,32 @@ class Supernet(nn.Module):
         return list(cast(nn.ParameterList, self.architecture[role]))
 
     def architecture_parameters(self) -> list[nn.Parameter]:
-        return list(self.architecture.parameters())
+        """The architecture weights, and parameters that the relaxation may have."""
+        return [*self.architecture.parameters(), *self.relaxation.parameters()]
 
     def weight_parameters(self) -> list[nn.Parameter]:
-        """All parameters but the architecture weights."""
+        """All parameters but the architecture weights and those of the relaxation."""
         own = {id(weights) for weights in self.architecture_parameters()}
         return [weight for weight in self.parameters() if id(weight) not in own]
 
     @contextmanager
-    def training_only(self, part: Part) -> Iterator[list[nn.Parameter]]:
-        """Within it, gradients are computed for one part only; the other costs nothing."""
-        parts = {
+    def training_only(self, *parts: Part) -> Iterator[list[nn.Parameter]]:
+        """Within it, gradients are computed for these parts only; the rest costs nothing."""
+        parameters: dict[Part, list[nn.Parameter]] = {
             "weights": self.weight_parameters(),
             "architecture": self.architecture_parameters(),
         }
-        wanted = parts.pop(part)
-        (others,) = parts.values()
-        frozen = [weight for weight in others if weight.requires_grad]
+        frozen = [
+            weight
+            for part, weights in parameters.items()
+            if part not in parts
+            for weight in weights
+            if weight.requires_grad
+        ]
         for weight in frozen:
             weight.requires_grad_(False)
         try:
-            yield wanted
+            yield [weight for part in parts for weight in parameters[part]]
         finally:
             for weight in frozen:
                 weight.requires_grad_(True)
@@ -105,24 +111,32 @@ class Supernet(nn.Module):
                 )
                 for edge in self.pools.cell(role).edges
             )
+        self.relaxation.reset(self.pools, like)
 
-    def evolve(self, change: Change, generator: torch.Generator) -> None:
-        """Apply a change of the pools to the network.
+    def evolve(
+        self, change: Change, generator: torch.Generator, after: Pools | None = None
+    ) -> None:
+        """Apply a change of the pools to the network; `after` are the pools after it, if known.
 
         Survivors keep their very tensors, children are made from their parents in every cell, and
         architecture weights are equal again. Optimizers must start afresh.
         """
-        after = self.pools.apply(change)
+        after = after or self.pools.apply(change)
         for cell in self.search_cells:
             role = cell.plan.role
             cell.evolve(change.cell(role), after.cell(role), generator)
         self.pools = after
         self.reset_architecture()
 
+    def penalty(self) -> Tensor | None:
+        """The relaxation's term of the architecture weights' loss, if it has one."""
+        return self.relaxation.penalty({role: self.architecture_weights(role) for role in ROLES})
+
     def forward(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         images = images.contiguous(memory_format=torch.channels_last)
         mixing = {
-            role: self.relaxation(self.architecture_weights(role), generator) for role in ROLES
+            role: self.relaxation.mix(role, self.architecture_weights(role), generator)
+            for role in ROLES
         }
         before_last, last = self.stem(images)
         for cell in self.search_cells:
@@ -138,7 +152,7 @@ def build_supernet(
     *,
     input_channels: int = 3,
     output: Output = "concat",
-    relaxation: Relaxation = softmax,
+    relaxation: Relaxation | None = None,
     recompute: bool = False,
     generator: torch.Generator | None = None,
 ) -> Supernet:
@@ -156,7 +170,14 @@ def build_supernet(
     )
     supernet = construct(
         lambda: Supernet(
-            pools, channels, cells, classes, input_channels, output, relaxation, recompute
+            pools,
+            channels,
+            cells,
+            classes,
+            input_channels,
+            output,
+            relaxation or Softmax(ArchitectureConfig()),
+            recompute,
         ),
         generator or torch.Generator().manual_seed(0),
     )

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
+from prnas.config.recipes import config_from_data
+from prnas.io.errors import FormatError
 from prnas.report.confusion import confusion_of
 from prnas.report.differences import Rows, differences, science
 from prnas.report.plain_data import pick, rounded
@@ -56,7 +58,7 @@ def _results(
     """A kind of run: what its results are called, what sets its configs apart, and its seeds."""
     groups = [group for group in groups if group["kind"] == kind.kind]
     several = len(groups) > 1
-    configs = [views[group["runs"][0]].info.config for group in groups]
+    configs = [_complete(views[group["runs"][0]].info.config) for group in groups]
     rows: Rows = differences(configs, kind is TrainingView) if several else []
     strips = [strip for group in groups if (strip := _strip(group, kind.result, runs))]
     return {
@@ -96,7 +98,19 @@ def _range(strips: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
 
 def _experiment(view: View) -> str:
     """The same text for runs of the same config, whatever their seeds."""
-    return json.dumps([view.kind, science(view.info.config)], sort_keys=True, default=str)
+    config = science(_complete(view.info.config))
+    return json.dumps([view.kind, config], sort_keys=True, default=str)
+
+
+def _complete(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A config with the defaults of all that it leaves out: fields that are newer than its run.
+
+    One that this release cannot read stays as it is.
+    """
+    try:
+        return config_from_data(dict(config)).to_data()
+    except FormatError:
+        return config
 
 
 def _group(

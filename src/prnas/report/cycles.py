@@ -5,21 +5,22 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
+from prnas.drawing.colors import color_of
 from prnas.io.errors import FormatError
 from prnas.report.plain_data import rounded
 from prnas.runs.records import CycleRecord
 from prnas.space.analysis.statistics import (
     kernel_shares,
-    op_type,
     parent_probability,
     pool_similarity,
     type_shares,
 )
 from prnas.space.change import Change, EdgeChange
 from prnas.space.genotype import MAX_NODES, ROLES, Role
-from prnas.space.operations import Operation, from_label
+from prnas.space.operations import CATEGORIES, Operation, from_label
 from prnas.space.pools import edge_positions
 
+ALWAYS_SHOWN = ("conv", "pool", "skip")  # categories; others, when a pool has held one
 Edges = list[list[Operation]]  # the candidates of every edge
 
 
@@ -106,6 +107,13 @@ class Cycles:
     def _number(self, op: Operation) -> int:
         return self._ops.setdefault(op, len(self._ops))
 
+    @property
+    def colors(self) -> dict[str, str]:
+        """The colour of every category that the page shows, in their order."""
+        held = {op.category for ops in self._seen.values() for op in ops}
+        shown = [name for name in CATEGORIES if name in ALWAYS_SHOWN or name in held]
+        return {name: color_of(name).name for name in shown}
+
     def data(self) -> dict[str, Any]:
         now = {
             role: [[self._number(op) for op in pool] for pool in edges]
@@ -116,7 +124,8 @@ class Cycles:
             "now": now,
             "positions": _positions(max(map(len, now.values()), default=0)),
             "operations": [op.label for op in self._ops],
-            "types": [op_type(op) for op in self._ops],
+            "types": [op.category for op in self._ops],
+            "colors": self.colors,
             "morphisms": list(self._morphisms),
         }
 

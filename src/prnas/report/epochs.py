@@ -1,20 +1,7 @@
 """The epochs of a run as columns of numbers. Nothing else in the report reads epoch records."""
 
 from prnas.report.plain_data import rounded
-from prnas.runs.records import BatchRecord, EpochRecord, Record, Score, TrainingRecord
-
-EPOCH_RECORDS = EpochRecord | TrainingRecord
-
-
-def scores_of(record: EPOCH_RECORDS) -> dict[str, Score | None]:
-    """The scores of an epoch by name."""
-    if isinstance(record, EpochRecord):
-        return {
-            "weights": record.weights,
-            "architecture": record.architecture,
-            "validation": record.validation,
-        }
-    return {"training": record.training, "test": record.test}
+from prnas.runs.records import BatchRecord, EpochRecord, Record, Score
 
 
 class Epochs:
@@ -33,27 +20,25 @@ class Epochs:
         match record:
             case BatchRecord():
                 self._pending.append(record)
-            case EpochRecord() | TrainingRecord():
+            case EpochRecord():
                 self._add_epoch(record)
             case _:
                 pass
 
-    def _add_epoch(self, record: EPOCH_RECORDS) -> None:
+    def _add_epoch(self, record: EpochRecord) -> None:
         row: dict[str, float | None] = {
             "lr": record.lr,
+            "drop_path": record.drop_path,
             "batch": record.batch,
             "seconds": record.seconds,
             "speed": record.images_per_second,
             "memory": record.memory,
         }
-        if isinstance(record, TrainingRecord):
-            row["drop_path"] = record.drop_path
-        for name, score in scores_of(record).items():
-            row[f"{name}_accuracy"] = score.accuracy if score else None
-            row[f"{name}_error"] = 1 - score.accuracy if score else None
-            row[f"{name}_loss"] = score.loss if score else None
-            if score:
-                self.scores[name] = score
+        for name, score in record.scores.items():
+            row[f"{name}_accuracy"] = score.accuracy
+            row[f"{name}_error"] = 1 - score.accuracy
+            row[f"{name}_loss"] = score.loss
+        self.scores |= record.scores
         for name in row.keys() | self.columns.keys():
             column = self.columns.setdefault(name, [None] * self.done)
             column.append(rounded(row.get(name)))

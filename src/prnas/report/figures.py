@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from prnas.drawing.cells import draw_cell, draw_genotype
+from prnas.drawing.colors import PALETTE
 from prnas.drawing.confusion import draw_confusion
 from prnas.drawing.matplotlib_writer import to_bytes
 from prnas.drawing.picture import Box, Curve, Item, Picture, Point, Polygon, Text, to_svg
@@ -45,16 +46,7 @@ STYLE: dict[Any, Any] = {
 }
 
 
-# Okabe and Ito's, as on the page.
-COLORS = {
-    "blue": "#0072b2",
-    "red": "#d55e00",
-    "green": "#009e73",
-    "orange": "#d99000",
-    "purple": "#b8639a",
-    "sky": "#4aa8de",
-    "gray": "#7d868e",
-}
+COLORS = {color.name: color.line for color in PALETTE}  # as on the page
 DASH_UNIT = 1.8  # pixels: the width of lines on the page, which dashes are made for
 
 

@@ -2,9 +2,17 @@
 
 from typing import Any
 
-from prnas.drawing.cells import draw_cell
+from prnas.drawing.cells import CONCAT_LINE, draw_cell
+from prnas.drawing.colors import INPUT, NODE, OUTPUT, PALETTE, PLAIN
 from prnas.drawing.picture import Box, Curve, Picture, Polygon, Text
 from prnas.space.genotype import Cell
+
+# The page's classes of what a drawing has in these colours.
+_CLASSES = {
+    **{color.paint.fill: f"color-{color.name}" for color in PALETTE if color.paint is not PLAIN},
+    **{INPUT.fill: "paint-input", NODE.fill: "paint-node", OUTPUT.fill: "paint-output"},
+    CONCAT_LINE: "concat",
+}
 
 
 def cell_picture(cell: Cell) -> dict[str, Any]:
@@ -12,22 +20,22 @@ def cell_picture(cell: Cell) -> dict[str, Any]:
 
 
 def picture_data(picture: Picture) -> dict[str, Any]:
-    """[kind, geometry…, colours…] of every item, in painting order."""
+    """[kind, geometry…, class or text] of every item, in painting order."""
     items: list[list[Any]] = []
     for item in picture.items:
         match item:
             case Box():
                 place = _short(item.x, item.y, item.width, item.height, item.radius)
-                items.append(["box", *place, item.fill, item.stroke])
+                items.append(["box", *place, _CLASSES.get(item.fill, "")])
             case Text():
                 place = _short(item.x, item.baseline, item.width, item.size)
                 items.append(["text", *place, item.text])
             case Curve():
                 points = _short(*(value for point in item.points for value in point))
-                items.append(["curve", item.stroke, *_short(item.width), points])
+                items.append(["curve", *_short(item.width), points, _CLASSES.get(item.stroke, "")])
             case Polygon():
                 points = _short(*(value for point in item.points for value in point))
-                items.append(["polygon", item.fill, points])
+                items.append(["polygon", points, _CLASSES.get(item.fill, "")])
     return {"size": _short(picture.width, picture.height), "items": items}
 
 

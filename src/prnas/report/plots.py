@@ -16,7 +16,6 @@ PoolValue = Callable[[Mapping[str, Any]], float | None]
 # Names of Okabe and Ito's colours, and dashes as SVG has them: colours alone are not for everyone.
 KERNEL_COLORS = ("blue", "orange", "green", "red", "purple", "sky", "gray")
 RUN_COLORS = ("blue", "red", "green", "orange", "purple", "sky", "gray")
-TYPE_COLORS = {"conv": "orange", "pool": "purple", "skip": "green", "zero": "gray"}
 DASHES = ("", "6 3", "2 3", "9 3 2 3", "1 3")
 HELD_OUT = ("validation", "test")  # scores on images that train nothing: they are compared first
 
@@ -163,17 +162,15 @@ def _columns(view: View) -> Iterator[Plot]:
 def _pools(view: SearchView) -> Iterator[Plot]:
     """Statistics of the pools that each cycle trained."""
     pools = [pool for role in ROLES for pool in view.cycles.pools[role]]
-    has_zero = any(pool["types"].get("zero") for pool in pools)
-    kinds = [kind for kind in TYPE_COLORS if kind != "zero" or has_zero]
     for role in ROLES:
         lines = [
             replace(
-                _pool_line(view, role, _share("types", kind), kind),
-                color=TYPE_COLORS[kind],
-                dash=DASHES[i],
-                compared=f"Share of {kind}, {role} cell" if kind != "zero" else "",
+                _pool_line(view, role, _share("types", category), category),
+                color=color,
+                dash=DASHES[i % len(DASHES)],
+                compared=f"Share of {category}, {role} cell",
             )
-            for i, kind in enumerate(kinds)
+            for i, (category, color) in enumerate(view.cycles.colors.items())
         ]
         title = f"Operations, {role} cell"
         yield Plot(f"operations-{role}", title, "pools", PERCENT, lines, 0.0, 1.0)

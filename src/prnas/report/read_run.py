@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from prnas.config import recipes
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
 from prnas.io.text import read_text
-from prnas.io.yaml_files import parse_yaml
 from prnas.report.group import SEED, GroupInfo
 from prnas.report.page import view_of
 from prnas.report.plain_data import list_at
 from prnas.report.view import RunInfo, View, sessions_of
-from prnas.runs.integrity import check_records, check_run_config, newest_state
+from prnas.runs.integrity import (
+    check_records,
+    check_run_config,
+    newest_state,
+    read_config_data,
+    written_by,
+)
 from prnas.runs.named import GENOTYPE, genotype
 from prnas.runs.record_reader import RecordReader
 
@@ -66,16 +70,9 @@ def read_info(folder: Path, name: str | None = None) -> RunInfo:
 
     `name`: what it is called, if not like its folder.
     """
-    path = folder / CONFIG
-    try:
-        config = parse_yaml(read_text(path))
-    except FormatError as error:
-        raise UserError(f"{path}: {error}") from None
-    if not isinstance(config, dict):
-        raise UserError(f"{path}: a config is a mapping of names to values")
-    known = cast(dict[str, Any], config)
+    config = read_config_data(folder / CONFIG)
     sessions = _sessions(folder / ENVIRONMENT)
-    return RunInfo(name or folder.resolve().name, str(folder), known, sessions)
+    return RunInfo(name or folder.resolve().name, str(folder), config, sessions)
 
 
 def _sessions(path: Path) -> Sequence[Any]:
@@ -89,11 +86,7 @@ def _check_whole(folder: Path, config: Mapping[str, Any]) -> None:
     """A `UserError` if a run's config or genotype is not what its checkpoint says."""
     if not newest_state(folder):
         return
-    try:
-        known = recipes.config_from_data(dict(config))
-    except FormatError as error:
-        raise UserError(f"{folder / CONFIG}: {error}") from None
-    check_run_config(folder, folder / CONFIG, known)
+    check_run_config(folder, folder / CONFIG, config)
     if (folder / GENOTYPE).is_file():
         genotype(str(folder / GENOTYPE))
 
@@ -122,7 +115,7 @@ class RunFollower:
         except FormatError as error:
             self._reader = RecordReader(self.folder / RECORDS)
             self.view = view_of(self.view.info)
-            raise UserError(str(error)) from None
+            raise UserError(f"{error}{written_by(self.folder)}") from None
         return void or bool(records)
 
 

@@ -9,8 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Score, TrainingRecord
+from prnas.runs.events import Callback, RunStart
+from prnas.runs.folder import RECORDS
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Record, read_records
 from prnas.space.genotype import ROLES
+from prnas.space.pools import Pools
 
 FOLDER = "tensorboard"  # in the run's
 MISSING = "TensorBoard files need tensorboardX: pip install 'prnas[tensorboard]'"
@@ -19,6 +22,61 @@ Scalar = tuple[str, float]
 
 def available() -> bool:
     return importlib.util.find_spec("tensorboardX") is not None
+
+
+class TensorboardCallback(Callback):
+    """Writes RUN/tensorboard from a run's records; nothing for a run without a folder.
+
+    A resumed run writes its records so far again, in place of all earlier points: the run's own
+    records, not the event files, know what of the interrupted session still counts.
+    """
+
+    def __init__(self) -> None:
+        self._writer: TensorboardWriter | None = None
+        self._epochs_of_cycles: tuple[int, ...] = ()
+
+    def on_start(self, start: RunStart) -> None:
+        if start.folder is None:
+            return
+        self._epochs_of_cycles = start.epochs_of_cycles
+        self._writer = TensorboardWriter(start.folder / FOLDER)
+        records = start.folder / RECORDS
+        if start.resumed and records.exists():
+            self._write(read_records(records))
+
+    def on_epoch(self, record: EpochRecord) -> None:
+        self._write([record])
+
+    def on_batch(self, record: BatchRecord) -> None:
+        self._write([record])
+
+    def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
+        self._write([record])
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _write(self, records: Iterable[Record]) -> None:
+        if self._writer is None:
+            return
+        for record in records:
+            match record:
+                case EpochRecord():
+                    self._writer.write(epoch_scalars(record), record.total_epoch + 1)
+                case BatchRecord():
+                    epochs_done = self._epochs_before(record.cycle) + record.epoch
+                    self._writer.write([("batch/changed", record.batch)], epochs_done + 1)
+                case CycleRecord():
+                    epochs_done = self._epochs_before(record.cycle + 1)
+                    self._writer.write(cycle_scalars(record), epochs_done)
+                case _:
+                    pass
+        self._writer.flush()
+
+    def _epochs_before(self, cycle: int) -> int:
+        return sum(self._epochs_of_cycles[:cycle])
 
 
 class TensorboardWriter:
@@ -44,19 +102,11 @@ class TensorboardWriter:
         self._add(self._event(0, session_log=start))
         self.flush()
 
-    def epoch(self, record: EpochRecord) -> None:
-        self._write(epoch_scalars(record), record.total_epoch + 1)
-
-    def training(self, record: TrainingRecord) -> None:
-        self._write(training_scalars(record), record.epoch + 1)
-
-    def batch(self, record: BatchRecord, epochs_done: int) -> None:
-        """`epochs_done` is their number when the batch size changed."""
-        self._write([("batch/changed", record.batch)], epochs_done + 1)
-
-    def cycle(self, record: CycleRecord, epochs_done: int) -> None:
-        """`epochs_done` includes those of the cycle."""
-        self._write(cycle_scalars(record), epochs_done)
+    def write(self, scalars: Iterable[Scalar], step: int) -> None:
+        event = self._event(step)
+        for name, value in scalars:
+            event.summary.value.add(tag=name, simple_value=value)
+        self._add(event)
 
     def flush(self) -> None:
         self._file.flush()
@@ -65,12 +115,6 @@ class TensorboardWriter:
         if self._file is not None:
             self._file.close()
             self._file = None
-
-    def _write(self, scalars: Iterable[Scalar], step: int) -> None:
-        event = self._event(step)
-        for name, value in scalars:
-            event.summary.value.add(tag=name, simple_value=value)
-        self._add(event)
 
     def _event(self, step: int, **content: Any) -> Any:
         return self._events.Event(wall_time=time.time(), step=step, **content)
@@ -87,41 +131,23 @@ def _new_file(folder: Path) -> Path:
 
 
 def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
-    scores: list[tuple[str, Score | None]] = [
-        ("weights", record.weights),
-        ("architecture", record.architecture),
-        ("validation", record.validation),
-    ]
-    yield from _scores(scores)
-    yield "schedule/cycle", record.cycle
-    yield "schedule/epoch", record.epoch
-    yield "schedule/grace", float(record.grace)
+    for name, score in record.scores.items():
+        yield f"loss/{name}", score.loss
+        yield f"accuracy/{name}", score.accuracy
+        yield f"images/{name}", score.images
+    if record.type == "epoch":
+        yield "schedule/cycle", record.cycle
+        yield "schedule/epoch", record.epoch
+        yield "schedule/grace", float(record.grace)
     yield "schedule/steps", record.steps
-    yield from _of_any_epoch(record)
-
-
-def training_scalars(record: TrainingRecord) -> Iterator[Scalar]:
-    yield from _scores([("training", record.training), ("test", record.test)])
-    yield "schedule/steps", record.steps
-    yield "schedule/drop_path", record.drop_path
-    yield from _of_any_epoch(record)
-
-
-def _scores(scores: Iterable[tuple[str, Score | None]]) -> Iterator[Scalar]:
-    for name, score in scores:
-        if score is not None:
-            yield f"loss/{name}", score.loss
-            yield f"accuracy/{name}", score.accuracy
-            yield f"images/{name}", score.images
-
-
-def _of_any_epoch(record: EpochRecord | TrainingRecord) -> Iterator[Scalar]:
+    if record.drop_path is not None:
+        yield "schedule/drop_path", record.drop_path
     yield "schedule/lr", record.lr
     yield "batch/size", record.batch
     yield "speed/seconds", record.seconds
     yield "speed/images_per_second", record.images_per_second
     yield "speed/memory", record.memory
-    for name, seconds in record.parts.model_dump().items():
+    for name, seconds in record.seconds_for.items():
         yield f"seconds/{name}", seconds
 
 

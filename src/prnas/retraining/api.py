@@ -6,15 +6,14 @@ from pathlib import Path
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.io.errors import FormatError, UserError
-from prnas.report.default_callbacks import for_training
-from prnas.retraining.loop import Retraining
+from prnas.report.default_callbacks import with_default_callbacks
+from prnas.retraining.retraining import Retraining
 from prnas.runs.batch_size import MemoryProbe
-from prnas.runs.callbacks import RetrainResult, TrainingCallback, TrainingStart
-from prnas.runs.folder import GENOTYPE, RECORDS, RunFolder
+from prnas.runs.events import Callback, RetrainResult
+from prnas.runs.folder import GENOTYPE
 from prnas.runs.integrity import check_genotype
 from prnas.runs.processes import Processes
-from prnas.runs.records import TrainingRecord, read_records
-from prnas.runs.session import Kind, NewFolder, Stopped, resume_run, start_run
+from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
 
@@ -27,7 +26,7 @@ def retrain(
     *,
     runs: Path | str | None = None,
     name: str | None = None,
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[Callback] = (),
 ) -> RetrainResult:
     """Train the network of a genotype by a config or a recipe's name.
 
@@ -43,7 +42,7 @@ def retrain(
         runs=None if runs is None else Path(runs),
         name=name,
         recipe=recipe,
-        callbacks=callbacks if runs is None else for_training(callbacks),
+        callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
     )
 
 
@@ -59,7 +58,7 @@ def _genotype_of(given: str | Path) -> Genotype:
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     if path.is_dir():
-        check_genotype(path, file, found.to_json())
+        check_genotype(path, file, found)
     return found
 
 
@@ -69,7 +68,7 @@ def start(
     runs: Path | None = Path("runs"),
     name: str | None = None,
     recipe: str = "retrain",
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[Callback] = (),
     command: Sequence[str] | None = None,
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
@@ -79,14 +78,14 @@ def start(
     `processes`: those of an earlier run in the same program, which cannot be launched twice.
     """
     new = NewFolder(runs, name, recipe, command)
-    return start_run(TRAINING, config, new, callbacks, probe, processes)
+    return start_run(Retraining, config, new, callbacks, probe, processes)
 
 
 def resume(
     folder: Path,
     *,
     overrides: Sequence[str] = (),
-    callbacks: Sequence[TrainingCallback] = (),
+    callbacks: Sequence[Callback] = (),
     command: Sequence[str] | None = None,
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
@@ -95,53 +94,4 @@ def resume(
 
     `overrides` may change how it is computed (`compute`, `checkpoints`), not what is trained.
     """
-    return resume_run(TRAINING, folder, overrides, callbacks, command, probe, processes)
-
-
-def _start_of(loop: Retraining, folder: Path | None, resumed: bool) -> TrainingStart:
-    return TrainingStart(
-        config=loop.config,
-        folder=folder,
-        device=str(loop.processes.device),
-        world_size=loop.processes.size,
-        num_parameters=loop.size.parameters,
-        macs=loop.size.macs,
-        train_images=loop.epoch_images,
-        test_images=len(loop.data.test),
-        resumed=resumed,
-        epoch=loop.state.position.epoch,
-    )
-
-
-class _Kept(TrainingCallback):
-    """Keeps the records of a training that writes none."""
-
-    def __init__(self) -> None:
-        self.epochs: list[TrainingRecord] = []
-
-    def on_epoch(self, record: TrainingRecord) -> None:
-        self.epochs.append(record)
-
-
-def _records_of(folder: RunFolder) -> tuple[TrainingRecord, ...]:
-    """Of the whole run, not only since it was resumed."""
-    records = read_records(folder.path / RECORDS)
-    return tuple(one for one in records if isinstance(one, TrainingRecord))
-
-
-def _result_of(loop: Retraining, folder: RunFolder | None, kept: _Kept) -> RetrainResult:
-    assert loop.trained is not None
-    return RetrainResult(
-        model=loop.model(),
-        folder=folder.path if folder else None,
-        seed=loop.config.seed,
-        test_error=loop.trained.test_error,
-        averaged_epochs=loop.trained.averaged_epochs,
-        epochs=_records_of(folder) if folder else tuple(kept.epochs),
-        parameters=loop.trained.parameters,
-        macs=loop.trained.macs,
-        seconds=loop.state.elapsed,
-    )
-
-
-TRAINING = Kind(RetrainConfig, Retraining, _start_of, _Kept, _result_of)
+    return resume_run(Retraining, folder, overrides, callbacks, command, probe, processes)

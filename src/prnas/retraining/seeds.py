@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
@@ -17,9 +17,9 @@ from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import check_header, parse_json
 from prnas.io.yaml_files import dump_yaml
 from prnas.retraining import api as retrain
-from prnas.runs.callbacks import RetrainResult, TrainingCallback
+from prnas.runs.events import Callback, RetrainResult
 from prnas.runs.folder import CONFIG, RECORDS, new_folder, parse_config
-from prnas.runs.integrity import config_digest
+from prnas.runs.integrity import config_digest, read_config_data
 from prnas.runs.processes import Processes
 from prnas.runs.session import Stopped, check_overrides
 
@@ -27,7 +27,7 @@ GROUP, RESULTS = "group.json", "results.json"
 FORMAT, VERSION = "prnas-retrain-group", 1
 MOST_SEEDS = 1_000
 _MOST_BYTES = 1_000_000  # of a group's file
-Watchers = Callable[[int, int], Sequence[TrainingCallback]]  # of run i of n
+Watchers = Callable[[int, int], Sequence[Callback]]  # of run i of n
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,10 @@ def _created(
 ) -> Path:
     try:
         folder = new_folder(runs, name, f"{recipe}-{len(seeds)}-seeds", config.seed)
-        write_atomically(folder / CONFIG, dump_yaml(config.to_data()).encode())
+        data = config.to_data()
+        write_atomically(folder / CONFIG, dump_yaml(data).encode())
         group = {"format": FORMAT, "version": VERSION, "seeds": list(seeds)}
-        group["checksum"] = _checksum(config, seeds)
+        group["checksum"] = _checksum(data, seeds)
         write_atomically(folder / GROUP, json.dumps(group).encode())
     except OSError as error:
         raise UserError(f"cannot make a run folder in {runs}: {error.strerror}") from None
@@ -135,7 +136,7 @@ def resume_seeds(
         seeds = group["seeds"]
         if not isinstance(seeds, list) or not all(type(one) is int for one in seeds) or not seeds:
             raise FormatError(["seeds: must be a list of whole numbers"])
-        if group.get("checksum") not in (None, _checksum(config, seeds)):
+        if group.get("checksum") not in (None, _checksum(read_config_data(folder / CONFIG), seeds)):
             raise UserError(
                 f"{folder / CONFIG} or {GROUP} was changed or damaged: these were started "
                 "with others; put the old ones back"
@@ -192,8 +193,8 @@ def _run(
     return found
 
 
-def _checksum(config: RetrainConfig, seeds: Sequence[int]) -> str:
-    """Of all that the trainings have in common, and which they are."""
+def _checksum(config: Mapping[str, Any], seeds: Sequence[int]) -> str:
+    """Of all that the trainings have in common, as the config file says it, and of their seeds."""
     return hashlib.sha256(json.dumps([config_digest(config), list(seeds)]).encode()).hexdigest()
 
 

@@ -16,8 +16,8 @@ from prnas.runs.state import RunState, sgd
 class RetrainState(RunState):
     """Network, optimizer, moving average, generators and position of a training."""
 
-    step_parts = ("training",)
-    parts = ("data", "training", "testing", "saving", "other")
+    parts = ("training",)
+    time_categories = ("data", "training", "testing", "saving", "other")
     generator_names = ("weights", "drop path", "augment training")
 
     def __init__(
@@ -27,8 +27,9 @@ class RetrainState(RunState):
         input_channels: int,
         device: torch.device,
         dtype: torch.dtype,
+        saved: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(config.seed)
+        super().__init__(config.seed, saved)
         network, training = config.network, config.training
         self.network: Network = build(
             config.genotype,
@@ -50,14 +51,16 @@ class RetrainState(RunState):
                 multi_avg_fn=get_ema_multi_avg_fn(training.average_decay),
                 use_buffers=True,
             )
-        self.errors: list[float] = []  # on the test part, of the last epochs
+        self.errors: list[float] = []  # test errors of the last epochs
+        if saved is not None:
+            self.errors = [finite("a test error", error) for error in saved["errors"]]
 
     @property
     def module(self) -> nn.Module:
         return self.network
 
     @property
-    def handed_over(self) -> nn.Module:
+    def final_network(self) -> nn.Module:
         """The network that is tested and, at the end, saved: the moving average if there is one."""
         return self.network if self.averaged is None else self.averaged.module
 
@@ -74,8 +77,5 @@ class RetrainState(RunState):
     def where(self) -> str:
         return f"epoch {self.position.epoch + 1}, step {self.position.step + 1}"
 
-    def _own(self) -> dict[str, Any]:
+    def extra_state(self) -> dict[str, Any]:
         return {"errors": self.errors}
-
-    def _load_own(self, state: Mapping[str, Any]) -> None:
-        self.errors = [finite("a test error", one) for one in state["errors"]]

@@ -23,15 +23,13 @@ from prnas.io.atomic import sync_folder
 from prnas.io.checked_files import read_file, read_verified, tensors_in
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import check_header, parse_json
-from prnas.runs.integrity import CHECKSUMS, STATE
+from prnas.runs.integrity import CHECKSUMS, FORMAT, STATE, VERSION
 
-FORMAT = "prnas-checkpoint"
-VERSION = 2
 TENSORS, RECORDS = "tensors.safetensors", "records.jsonl"
 _UNFINISHED = ".unfinished-"
 _NAME = re.compile(r"[0-9]{6}|[1-9][0-9]{6,15}")
-# Reasons not to get at a file that say nothing of the file itself.
-_OURS = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR}
+# I/O errors caused by this process or machine, not by a damaged file.
+_NOT_DAMAGE = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR}
 _MOST = {STATE: 2**26, RECORDS: 2**32}  # bytes, far more than any run's
 _MOST_CHECKSUMS = 2**16  # bytes
 
@@ -101,28 +99,24 @@ class Checkpoints:
             shutil.rmtree(path, ignore_errors=True)
 
     def newest(self) -> tuple[Checkpoint | None, list[str]]:
-        """The newest checkpoint that is whole, and what is wrong with newer ones."""
-        problems: list[str] = []
-        for number in reversed(self.numbers()):
-            path = self.folder / f"{number:06}"
-            try:
-                return read_checkpoint(path), problems
-            except DamagedError as error:
-                problems.append(str(error))
-        return None, problems
+        """The newest checkpoint that is whole, and what is wrong with newer ones.
 
-    def set_aside_broken(self) -> None:
-        """Rename broken checkpoints that are newer than a whole one; they are not deleted."""
+        Damaged checkpoints that are newer than a whole one are renamed, not deleted.
+        """
+        damaged: dict[Path, str] = {}
         for number in reversed(self.numbers()):
             path = self.folder / f"{number:06}"
             try:
-                read_checkpoint(path)
-            except DamagedError:
-                target = self.folder / f"broken-{number:06}"
+                checkpoint = read_checkpoint(path)
+            except DamagedError as error:
+                damaged[path] = str(error)
+                continue
+            for broken in damaged:
+                target = self.folder / f"broken-{broken.name}"
                 shutil.rmtree(target, ignore_errors=True)
-                os.replace(path, target)
-            else:
-                return
+                os.replace(broken, target)
+            return checkpoint, list(damaged.values())
+        return None, list(damaged.values())
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
@@ -139,7 +133,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     except FileNotFoundError as error:
         raise DamagedError(f"checkpoint {path} is damaged: {error.filename} is missing") from None
     except OSError as error:
-        if error.errno in _OURS:  # the files may be whole
+        if error.errno in _NOT_DAMAGE:  # the files may be whole
             raise UserError(f"checkpoint {path} cannot be read: {error.strerror}") from None
         raise DamagedError(
             f"checkpoint {path} is damaged: {error.filename}: {error.strerror}"

@@ -17,10 +17,12 @@ from prnas.io.atomic import remove_leftovers, sync_folder, write_atomically
 from prnas.io.checked_files import read_file
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
-from prnas.io.yaml_files import dump_yaml, parse_yaml
+from prnas.io.yaml_files import dump_yaml
 from prnas.runs.checkpoint import Checkpoint, Checkpoints
 from prnas.runs.environment import environment
+from prnas.runs.integrity import ENVIRONMENT, config_digest, read_config_data, written_by
 from prnas.runs.names import check_name
+from prnas.runs.preparation import check_same
 from prnas.runs.records import Record, to_line
 from prnas.runs.records_file import DAMAGED, RecordsFile
 from prnas.space.genotype import Genotype
@@ -28,7 +30,7 @@ from prnas.space.genotype import Genotype
 C = TypeVar("C", bound=RunConfig)
 CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
 _MOST_TEXT = 16_000_000  # bytes of a config or an environment
-ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lock"
+DECISIONS, LOCK = "batch-decisions.jsonl", ".lock"
 # All that a run writes, its callbacks included.
 _OWN = {
     *(CONFIG, RECORDS, GENOTYPE, ENVIRONMENT, DECISIONS, LOCK),
@@ -40,8 +42,9 @@ _OWN = {
 class RunFolder:
     """The folder of one run, locked for this process as long as it is open."""
 
-    def __init__(self, path: Path, config: RunConfig) -> None:
-        self.path, self.config = path, config
+    def __init__(self, path: Path, config: RunConfig, config_digest: str) -> None:
+        """`config_digest`: of what the run's config file says."""
+        self.path, self.config, self.config_digest = path, config, config_digest
         self.checkpoints = Checkpoints(path / "checkpoints", config.checkpoints.keep)
         self._lock = FileLock(path / LOCK)
         try:
@@ -72,9 +75,9 @@ class RunFolder:
         `computed_on` tells the device for `environment.json`.
         """
         try:
-            path = new_folder(runs, name, recipe, config.seed)
-            run = cls(path, config)
-            run._write(CONFIG, dump_yaml(config.to_data()))
+            path, data = new_folder(runs, name, recipe, config.seed), config.to_data()
+            run = cls(path, config, config_digest(data))
+            run._write(CONFIG, dump_yaml(data))
             run._add_session(command, computed_on)
             run._open_records(b"")
             sync_folder(runs)
@@ -97,7 +100,7 @@ class RunFolder:
         `forget_batches`: decisions about the batch so far were wrong, and are set aside.
         """
         check_plain(path)
-        run = cls(path, config)
+        run = cls(path, config, config_digest(read_config_data(path / CONFIG)))
         try:
             remove_leftovers(path)
             run.checkpoints.remove_leftovers()
@@ -110,7 +113,10 @@ class RunFolder:
         return run
 
     def newest_checkpoint(self) -> tuple[Checkpoint | None, list[str]]:
-        """The newest whole checkpoint, records as they were then; and what was found damaged."""
+        """The newest whole checkpoint, records as they were then; and what was found damaged.
+
+        A `UserError` if it is of another config than this folder's.
+        """
         checkpoint, problems = self.checkpoints.newest()
         if problems and checkpoint is None:
             raise UserError("; ".join(problems) + ". No checkpoint of this run is whole.")
@@ -118,7 +124,8 @@ class RunFolder:
             raise UserError(
                 f"{self.path} has results, but no checkpoint to go on from; it is left as it is"
             )
-        self.checkpoints.set_aside_broken()
+        if checkpoint is not None:
+            check_same("config", checkpoint.state, self.config_digest)
         self._open_records(checkpoint.records if checkpoint else b"")
         return checkpoint, problems
 
@@ -298,17 +305,14 @@ def read_config(path: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
 
 def parse_config(file: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
     """A run's config file, which must be of that kind."""
-    path = file.parent
+    path, data = file.parent, read_config_data(file)
+    task, wanted = task_of(data), str(kind().to_data()["task"])
+    if task in KINDS and task != wanted:
+        raise UserError(f"{path} is the run of a {task}: use `prnas {task} --resume {path}`")
     try:
-        data = parse_yaml(read_file(file, _MOST_TEXT).decode())
-        task, wanted = task_of(data), str(kind().to_data()["task"])
-        if task in KINDS and task != wanted:
-            raise UserError(f"{path} is the run of a {task}: use `prnas {task} --resume {path}`")
         return kind.from_data(data, overrides)
     except FormatError as error:
-        raise UserError(f"{file}: {error}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {file}: {error}") from None
+        raise UserError(f"{file}: {error}{written_by(path)}") from None
 
 
 def new_folder(runs: Path, name: str | None, recipe: str, seed: int) -> Path:

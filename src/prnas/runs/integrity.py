@@ -6,26 +6,57 @@ Light: it reads a checkpoint's state, not its tensors.
 import errno
 import hashlib
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from prnas.config.search import RunConfig
-from prnas.io.checked_files import digest
+import prnas
+from prnas.io.checked_files import digest, read_file
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
+from prnas.io.yaml_files import parse_yaml
+from prnas.space.genotype import Genotype
 
+FORMAT, VERSION = "prnas-checkpoint", 2
 CHECKPOINTS, STATE, CHECKSUMS = "checkpoints", "state.json", "checksums.json"
+ENVIRONMENT = "environment.json"
 _MOST_BYTES = 2**26  # of a state: far more than any run's
+# Parts of a config that may change in a resumed run: how it is computed, not what.
+_CHANGEABLE_SECTIONS = ("compute", "checkpoints", "description")
+_CHANGEABLE_DATA = ("root", "storage", "workers")
 
 
-def config_digest(config: RunConfig) -> str:
-    """Of all that a run is; where and how it is computed may change."""
-    told = config.to_data()
-    for section in ("compute", "checkpoints", "description"):
-        del told[section]
-    for how in ("root", "storage", "workers"):
-        del told["data"][how]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+def config_digest(data: Mapping[str, Any]) -> str:
+    """The SHA-256 of what a `config.yaml` says, without the parts that may change.
+
+    `data` is the parsed file, never a config made from it: that would have the defaults of fields
+    which later releases added, and which the file of an older release cannot know.
+    """
+    fixed = {key: value for key, value in data.items() if key not in _CHANGEABLE_SECTIONS}
+    if isinstance(images := fixed.get("data"), Mapping):
+        known = cast(Mapping[str, Any], images)
+        fixed["data"] = {key: known[key] for key in known if key not in _CHANGEABLE_DATA}
+    try:
+        text = json.dumps(fixed)
+    except TypeError:  # YAML has dates and keys that no run writes
+        return ""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_config_data(file: Path) -> dict[str, Any]:
+    """What a run's config file says, as plain data; a `UserError` names what is wrong with it."""
+    try:
+        data = parse_yaml(read_file(file, _MOST_BYTES).decode("utf-8-sig"))
+    except FormatError as error:
+        raise UserError(f"{file}: {error}") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{file} is not a text file") from None
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    if not isinstance(data, dict):
+        raise UserError(f"{file}: a config is a mapping of names to values")
+    return cast(dict[str, Any], data)
 
 
 def newest_state(run: Path) -> dict[str, Any]:
@@ -40,11 +71,35 @@ def newest_state(run: Path) -> dict[str, Any]:
             text = _beginning(folder / STATE, _MOST_BYTES)
             sums = parse_json(_beginning(folder / CHECKSUMS, _MOST_BYTES).decode())
             if sums[STATE] == hashlib.sha256(text).hexdigest():
-                state = json.loads(text)
-                return cast(dict[str, Any], state) if isinstance(state, dict) else {}
+                return _known_version(folder, json.loads(text))
         except (OSError, ValueError, FormatError, KeyError, TypeError, RecursionError):
             continue  # damaged, or replaced by a newer one at this moment
     return {}
+
+
+def _known_version(checkpoint: Path, state: Any) -> dict[str, Any]:
+    """A checkpoint's state; a `UserError` if its version may mean something else by it."""
+    if not isinstance(state, dict):
+        return {}
+    fields = cast(dict[str, Any], state)
+    if fields.get("format") == FORMAT and fields.get("version") != VERSION:
+        raise UserError(
+            f"{checkpoint} is a checkpoint of version {fields.get('version')!r:.60}; this release "
+            f"reads version {VERSION}{written_by(checkpoint.parents[1])}"
+        )
+    return fields
+
+
+def written_by(run: Path) -> str:
+    """A line that names the release which wrote a run last; nothing if it is this one."""
+    try:
+        text = _beginning(run / ENVIRONMENT, _MOST_BYTES).decode()
+        version = str(parse_json(text)["sessions"][-1]["prnas"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""  # the file only informs: without it, less is said
+    if version == prnas.__version__ or not re.fullmatch(r"[\w.+!-]{1,40}", version):
+        return ""
+    return f"\nThe run was written by prnas {version}; this is prnas {prnas.__version__}"
 
 
 def check_records(run: Path, file: Path) -> None:
@@ -61,17 +116,25 @@ def check_records(run: Path, file: Path) -> None:
         raise UserError(f"{file} is damaged: it is not what the run wrote. {_mend(run)}")
 
 
-def check_genotype(run: Path, file: Path, found: Any) -> None:
-    """Raise if a search's genotype (as JSON's values) is not the one in its checkpoint."""
+def check_genotype(run: Path, file: Path, genotype: Genotype) -> None:
+    """Raise if a search's genotype, read from a file, is not the one in its checkpoint."""
     known = newest_state(run).get("genotype")
-    if known is not None and found != known:
+    if known is not None and not _means(known, genotype):
         raise UserError(f"{file} is damaged: it is not what the search found. {_mend(run)}")
 
 
-def check_run_config(run: Path, file: Path, config: RunConfig) -> None:
-    """Raise if a run's config is not the one that it was started with."""
+def _means(data: Any, genotype: Genotype) -> bool:
+    """Whether plain data are this genotype, in whichever way a release wrote it."""
+    try:
+        return Genotype.from_json(data) == genotype
+    except FormatError:
+        return False
+
+
+def check_run_config(run: Path, file: Path, data: Mapping[str, Any]) -> None:
+    """Raise if a run's config, as its file says it, is not the one that it was started with."""
     known = newest_state(run).get("config")
-    if known is not None and known != config_digest(config):
+    if known is not None and known != config_digest(data):
         raise UserError(
             f"{file} was changed or damaged: the run in {run} was started with another; "
             "put the old one back"

@@ -9,7 +9,7 @@ from prnas.config.search import RunConfig, SearchConfig
 from prnas.io.errors import FormatError, UserError, suggestion
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
-from prnas.runs.integrity import check_genotype, check_run_config
+from prnas.runs.integrity import check_genotype, check_run_config, read_config_data, written_by
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
 from prnas.space.setting import SETTINGS, Setting, setting_from_data
@@ -27,7 +27,7 @@ def genotype(name: str) -> Genotype:
     except FormatError as error:
         raise _in_file(path, error) from None
     if path.name == GENOTYPE:  # in the folder of a search, it must be what was found there
-        check_genotype(path.parent, path, found.to_json())
+        check_genotype(path.parent, path, found)
     return found
 
 
@@ -39,12 +39,12 @@ def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
     config_file, found = folder / "config.yaml", folder / GENOTYPE
     if not config_file.is_file():
         raise UserError(f"{folder} is not a run's folder: it has no config.yaml")
+    data = read_config_data(config_file)
+    check_run_config(folder, config_file, data)
     try:
-        data = parse_yaml(read_text(config_file))
+        run = recipes.config_from_data(data)
     except FormatError as error:
-        raise _in_file(config_file, error) from None
-    run = recipes.config_from_data(data)
-    check_run_config(folder, config_file, run)
+        raise UserError(f"{config_file}: {error}{written_by(folder)}") from None
     if isinstance(run, RetrainConfig):
         return run.genotype, run.data.model_dump()
     if not found.is_file():

@@ -8,9 +8,9 @@ from prnas.io.errors import UserError
 CHANGEABLE = ("compute.", "checkpoints.")  # in a resumed run: how it is computed, not what
 
 
-def fixed(overrides: Sequence[str]) -> list[str]:
+def not_resumable(overrides: Sequence[str]) -> list[str]:
     """The overrides that a resumed run cannot follow."""
-    return [one for one in overrides if not one.startswith(CHANGEABLE)]
+    return [override for override in overrides if not override.startswith(CHANGEABLE)]
 
 
 def check_name(name: str, what: str = "a run's name") -> None:

@@ -47,8 +47,8 @@ class Processes:
         self.dtype = torch.float64 if compute.precision == "64-true" else torch.float32
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What a run is computed on, for its records."""
+    def facts(self) -> dict[str, Any]:
+        """What a run is computed on, for its environment.json."""
         return {
             "device": str(self.device),
             "processes": self.size,
@@ -69,7 +69,7 @@ class Processes:
         if failed:
             self.others.end()
 
-    def most(self, values: Sequence[float]) -> list[float]:
+    def maximum(self, values: Sequence[float]) -> list[float]:
         """The greatest of each value over all processes."""
         return self._reduced(values, "max")
 
@@ -84,16 +84,20 @@ class Processes:
         return given.tolist()
 
     @torch.no_grad()
-    def average(self, tensors: Sequence[Tensor]) -> None:
-        """Replace tensors by their means over all processes, in one exchange."""
-        floating = [one for one in tensors if one.is_floating_point()]
+    def average(self, tensors: Sequence[Tensor], agree: Callable[[], None] = lambda: None) -> None:
+        """Replace tensors by their means over all processes, in one exchange.
+
+        `agree` is called once the memory for it is there: it may exchange something first.
+        """
+        floating = [tensor for tensor in tensors if tensor.is_floating_point()]
         if self.size == 1 or not floating:
             return
-        flat = torch.cat([one.reshape(-1) for one in floating])
+        flat = torch.cat([tensor.reshape(-1) for tensor in floating])
+        agree()
         self._exchange(lambda group: self.fabric.all_reduce(flat, group, "mean"))
-        parts = flat.split([one.numel() for one in floating])
-        for part, one in zip(parts, floating, strict=True):
-            one.copy_(part.view_as(one))
+        means = flat.split([tensor.numel() for tensor in floating])
+        for mean, tensor in zip(means, floating, strict=True):
+            tensor.copy_(mean.view_as(tensor))
 
     def broadcast(self, value: Any) -> Any:
         """The first process's value, on all of them."""
@@ -104,7 +108,7 @@ class Processes:
         return box[0]
 
     def barrier(self) -> None:
-        self.most([0.0])
+        self.maximum([0.0])
 
     def _exchange(self, act: Callable[[Any], R]) -> R:
         """What all processes do together, which fails when one of them is gone."""
@@ -122,7 +126,7 @@ class Processes:
         if self.size == 1:
             return
         total = sum(float(one.detach().cpu().double().sum()) for one in tensors)
-        most, least = self.most([total, -total])
+        most, least = self.maximum([total, -total])
         if most != -least:
             raise RuntimeError(f"the processes disagree about the {what}")
 

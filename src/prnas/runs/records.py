@@ -1,7 +1,7 @@
 """What a run says: one typed record an epoch, a cycle and a decision, as JSON lines.
 
 Records describe; nobody reads them back to decide. Fields that hold seconds, speed or memory differ
-from run to run (`VARYING`); all others are the same for the same config and seed.
+from run to run; all others are the same for the same config and seed.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,6 @@ from prnas.io.reading import parse_json, validated
 from prnas.space.genotype import Role
 
 _MOST_LINE = 16_000_000  # bytes
-VARYING = ("seconds", "images_per_second", "memory", "parts")
 
 
 class _Record(BaseModel):
@@ -30,35 +29,32 @@ class Score(_Record):
     images: int
 
 
-class Parts(_Record):
-    """Seconds of an epoch by what they were spent on."""
-
-    data: float
-    architecture: float
-    weights: float
-    validation: float
-    saving: float  # checkpoints and records
-    other: float
-
-
 class EpochRecord(_Record):
-    """One epoch. Cycles and epochs count from 0, `epoch` within its cycle."""
+    """One epoch: of a search if `type` is "epoch", of a final network's training if "training".
 
-    type: Literal["epoch"] = "epoch"
-    cycle: int
+    Cycles and epochs count from 0, `epoch` within its cycle; a training has one cycle.
+
+    `scores` are by name, as far as they were measured. A search has "weights" (images that trained
+    the network's weights), "architecture" (images that trained architecture weights; not in grace
+    epochs) and "validation" (the architecture half after the epoch). A training has "training"
+    (varied images, dropped paths included) and "test" (the weights of the final model, after the
+    epoch). The first is always of the images that trained the weights.
+    """
+
+    type: Literal["epoch", "training"]
+    cycle: int = 0
     epoch: int
-    total_epoch: int
-    grace: bool
+    total_epoch: int  # Number of epochs before this one, in all cycles.
+    grace: bool = False
     steps: int
-    lr: float
-    batch: int  # at the epoch's end
-    weights: Score  # while the network's weights were trained, on their half
-    architecture: Score | None  # while architecture weights were trained; None in grace epochs
-    validation: Score | None  # on the architecture half after the epoch
+    lr: float  # Learning rate of the weights at the epoch's end.
+    drop_path: float | None = None  # Drop-path probability of a training.
+    batch: int  # Batch size at the epoch's end.
+    scores: dict[str, Score]
     seconds: float
     images_per_second: float
-    memory: float  # peak, in bytes
-    parts: Parts
+    memory: float  # Peak, in bytes.
+    seconds_for: dict[str, float]  # The seconds by what they were spent on, such as "data".
 
 
 class BatchRecord(_Record):
@@ -95,33 +91,6 @@ class GenotypeRecord(_Record):
     genotype: dict[str, Any]
 
 
-class TrainingParts(_Record):
-    """Seconds of a training epoch by what they were spent on."""
-
-    data: float
-    training: float
-    testing: float
-    saving: float  # checkpoints and records
-    other: float
-
-
-class TrainingRecord(_Record):
-    """One epoch of the training of a final network; epochs count from 0."""
-
-    type: Literal["training"] = "training"
-    epoch: int
-    steps: int
-    lr: float  # at the epoch's end
-    drop_path: float
-    batch: int  # at the epoch's end
-    training: Score  # of the main classifier, on varied images, dropped paths included
-    test: Score | None  # of the weights that would be handed over, after the epoch
-    seconds: float
-    images_per_second: float
-    memory: float  # peak, in bytes
-    parts: TrainingParts
-
-
 class TrainedRecord(_Record):
     """The end of a training. `confusion[i][j]` counts test images of class i taken for class j."""
 
@@ -136,19 +105,99 @@ class TrainedRecord(_Record):
     seconds: float  # of the whole training
 
 
-Record = Annotated[
-    EpochRecord | BatchRecord | CycleRecord | GenotypeRecord | TrainingRecord | TrainedRecord,
+Record = EpochRecord | BatchRecord | CycleRecord | GenotypeRecord | TrainedRecord
+
+
+class _SearchSeconds(_Record):
+    data: float
+    architecture: float
+    weights: float
+    validation: float
+    saving: float  # Checkpoints and records.
+    other: float
+
+
+class _SearchEpochLine(_Record):
+    """An epoch of a search as the file has it."""
+
+    type: Literal["epoch"]
+    cycle: int
+    epoch: int
+    total_epoch: int
+    grace: bool
+    steps: int
+    lr: float
+    batch: int
+    weights: Score
+    architecture: Score | None
+    validation: Score | None
+    seconds: float
+    images_per_second: float
+    memory: float
+    parts: _SearchSeconds
+
+
+class _TrainingSeconds(_Record):
+    data: float
+    training: float
+    testing: float
+    saving: float  # Checkpoints and records.
+    other: float
+
+
+class _TrainingEpochLine(_Record):
+    """An epoch of a training as the file has it."""
+
+    type: Literal["training"]
+    epoch: int
+    steps: int
+    lr: float
+    drop_path: float
+    batch: int
+    training: Score
+    test: Score | None
+    seconds: float
+    images_per_second: float
+    memory: float
+    parts: _TrainingSeconds
+
+
+_EpochLine = _SearchEpochLine | _TrainingEpochLine
+_Line = Annotated[
+    _SearchEpochLine
+    | BatchRecord
+    | CycleRecord
+    | GenotypeRecord
+    | _TrainingEpochLine
+    | TrainedRecord,
     Field(discriminator="type"),
 ]
-_ADAPTER: TypeAdapter[Record] = TypeAdapter(Record)
+_ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
 def to_line(record: Record) -> str:
-    return record.model_dump_json() + "\n"
+    line = _epoch_line(record) if isinstance(record, EpochRecord) else record
+    return line.model_dump_json() + "\n"
 
 
 def from_line(line: str) -> Record:
-    return validated(_ADAPTER, parse_json(line), "record")
+    read = validated(_ADAPTER, parse_json(line), "record")
+    return _epoch_record(read) if isinstance(read, _EpochLine) else read
+
+
+def _epoch_line(record: EpochRecord) -> _EpochLine:
+    kind = _SearchEpochLine if record.type == "epoch" else _TrainingEpochLine
+    own = {name: getattr(record, name, None) for name in kind.model_fields}
+    return kind.model_validate(own | record.scores | {"parts": record.seconds_for})
+
+
+def _epoch_record(line: _EpochLine) -> EpochRecord:
+    own = {name: value for name, value in line if name in EpochRecord.model_fields}
+    return EpochRecord(
+        **{"total_epoch": line.epoch, **own},
+        scores={name: value for name, value in line if isinstance(value, Score)},
+        seconds_for=line.parts.model_dump(),
+    )
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -171,8 +220,3 @@ def whole_lines(file: IO[bytes]) -> Iterator[bytes]:
                 raise FormatError([f"the line has more than {_MOST_LINE:,} bytes"])
             return
         yield line
-
-
-def without_varying(record: Record) -> dict[str, Any]:
-    """What two runs of the same config and seed have in common."""
-    return {name: value for name, value in record.model_dump().items() if name not in VARYING}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -16,34 +16,23 @@ from prnas.io.errors import FormatError, UserError
 from prnas.io.memory import free_memory, is_out_of_memory
 from prnas.runs.batch_size import MemoryProbe, probe_for
 from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.events import check_callbacks
 from prnas.runs.folder import RunFolder, read_config
-from prnas.runs.loop import Interrupted, Loop, Setup
-from prnas.runs.names import fixed
-from prnas.runs.preparation import check_config, check_sizes
+from prnas.runs.names import not_resumable
 from prnas.runs.processes import Processes
+from prnas.runs.run import Run, RunContext, Stopped
 from prnas.runs.signals import stop_signals
 
 C = TypeVar("C", bound=RunConfig)
-L = TypeVar("L", bound=Loop[Any, Any, Any])
-W = TypeVar("W")
-R = TypeVar("R")
 _OUT_OF_MEMORY = (
     "out of memory, outside of a training step. What was saved is kept. data.storage=stream, fewer "
     "data.workers or a smaller network need less"
 )
 
 
-class Stopped(Exception):  # noqa: N818 - no error
-    """The run was asked to stop; its state is saved in `folder`."""
-
-    def __init__(self, folder: Path | None, number: int) -> None:
-        super().__init__("the run was stopped")
-        self.folder, self.number = folder, number
-
-
 def check_overrides(overrides: Sequence[str]) -> None:
     """Refuse what cannot change in a run that goes on."""
-    if wrong := fixed(overrides):
+    if wrong := not_resumable(overrides):
         raise UserError(
             f"a resumed run keeps its config: {wrong[0]!r:.60} cannot change; "
             "what starts with compute. or checkpoints. can"
@@ -59,21 +48,6 @@ def with_threads(config: C, processes: Processes) -> C:
 
 
 @dataclass(frozen=True)
-class Kind(Generic[C, L, W, R]):
-    """What one kind of run has of its own.
-
-    `start_of` makes what `on_start` is told. `keep` makes a watcher in every process, which keeps
-    what `result_of` needs of a run that writes nothing.
-    """
-
-    config: type[C]
-    make: Callable[[Setup[C]], L]
-    start_of: Callable[[L, Path | None, bool], Any]
-    keep: Callable[[], W]
-    result_of: Callable[[L, RunFolder | None, W], R]
-
-
-@dataclass(frozen=True)
 class NewFolder:
     """Where a new run is written, if anywhere, and by which command."""
 
@@ -84,14 +58,14 @@ class NewFolder:
 
 
 def start_run(
-    kind: Kind[C, Any, Any, R],
-    config: C,
+    kind: type[Run[Any, Any]],
+    config: RunConfig,
     new: NewFolder,
     callbacks: Sequence[Any],
     probe: MemoryProbe | None,
     processes: Processes | None = None,
-) -> R:
-    """A new run. What cannot work is found before anything is written."""
+) -> Any:
+    """A new run, and its result. What cannot work is found before anything is written."""
     processes = processes or Processes(config.compute)
     config = with_threads(config, processes)
 
@@ -99,109 +73,101 @@ def start_run(
         if new.runs is None:
             return None
         command = new.command or sys.argv
-        return RunFolder.create(new.runs, new.name, new.recipe, config, command, processes.told)
+        facts = processes.facts
+        return RunFolder.create(new.runs, new.name, new.recipe, config, command, facts)
 
     return _run(kind, config, processes, callbacks, open_folder, probe)
 
 
 def resume_run(
-    kind: Kind[C, Any, Any, R],
+    kind: type[Run[Any, Any]],
     folder: Path,
     overrides: Sequence[str],
     callbacks: Sequence[Any],
     command: Sequence[str] | None,
     probe: MemoryProbe | None,
     processes: Processes | None = None,
-) -> R:
-    """Go on with a run in its own folder."""
+) -> Any:
+    """Continue a run in its own folder, and return its result."""
     check_overrides(overrides)
-    # Another limit is given because the old decisions were wrong.
-    new_limit = any(one.startswith("compute.memory_limit") for one in overrides)
-    config = read_config(folder, kind.config, overrides)
+    # A new limit is given because the old decisions about the batch size were wrong.
+    new_limit = any(override.startswith("compute.memory_limit") for override in overrides)
+    config = read_config(folder, kind.config_type, overrides)
     processes = processes or Processes(config.compute)
     config = with_threads(config, processes)
 
     def open_folder() -> RunFolder:
         return RunFolder.open(
-            folder, config, command or sys.argv, processes.told, forget_batches=new_limit
+            folder, config, command or sys.argv, processes.facts, forget_batches=new_limit
         )
 
     return _run(kind, config, processes, callbacks, open_folder, probe, replay=not new_limit)
 
 
 def _run(
-    kind: Kind[C, L, W, R],
-    config: C,
+    kind: type[Run[Any, Any]],
+    config: RunConfig,
     processes: Processes,
     callbacks: Sequence[Any],
     open_folder: Callable[[], RunFolder | None],
     probe: MemoryProbe | None,
     replay: bool = True,
-) -> R:
-    """Run a loop from wherever its folder stands, and return its result.
-
-    `callbacks` watch in the first process only.
-    """
+) -> Any:
+    """Run from wherever the folder stands to the end. Only the first process has callbacks."""
+    check_callbacks(callbacks)
     first = processes.rank == 0
     callbacks = list(callbacks) if first else []
-    kept = kind.keep()
     folder: RunFolder | None = None
     data = None
     failed = True
     processes.begin()
 
     def say(text: str) -> None:
-        for one in callbacks:
-            one.on_message(text)
+        for callback in callbacks:
+            callback.on_message(text)
 
     try:
         limit = config.compute.memory_limit
         limit = None if limit is None else limit * 1e9
         data = load(config.images, processes.device, say, free_memory(processes.local_size, limit))
-        check_sizes(config, data, processes.size)
+        indices = kind.prepare(config, data, processes.size)
         probe = probe or probe_for(processes.device, limit, processes.local_size)
-        processes.barrier()  # where one process fails this far, nothing is written
+        processes.barrier()  # if a process fails before this point, nothing is written
         with stop_signals() as signals:
             folder, checkpoint, problems, path = _opened(open_folder, processes, say)
-            processes.begin(_kept(config, path))
+            processes.begin(_recovery_hint(config, path))
             for problem in problems:
                 say(f"{problem}; going on from the one before it")
-            if checkpoint is not None:
-                check_config(config, checkpoint.state)  # before a network is built by it
-            setup = Setup(
+            context = RunContext(
                 config,
                 data,
+                indices,
                 processes,
                 probe,
                 folder,
-                [*callbacks, kept],
+                callbacks,
                 signals.wanted,
                 signals.take_save,
                 replay,
             )
-            loop = kind.make(setup)
-            if checkpoint is not None:
-                _load(loop, checkpoint)
-            start = kind.start_of(loop, folder.path if folder else None, checkpoint is not None)
-            for one in callbacks:
-                one.on_start(start)
+            run = _resumed(kind, context, checkpoint) if checkpoint else kind(context, None)
+            run.emit("on_start", run.start_event())
             try:
-                loop.run()
-            except Interrupted as asked:
-                loop.save()
+                run.go()
+            except Stopped:
+                run.save()
                 processes.barrier()
                 failed = False
-                raise Stopped(folder.path if folder else None, asked.number) from None
-        result = kind.result_of(loop, folder, kept)
-        for one in callbacks:
-            one.on_end(result)
+                raise
+        result = run.result()
+        run.emit("on_end", result)
         failed = False
         return result
     except (UserError, RuntimeError, MemoryError) as error:
-        known = isinstance(error, UserError)
-        if (known and first) or (not known and not is_out_of_memory(error)):
+        expected = isinstance(error, UserError)
+        if (expected and first) or (not expected and not is_out_of_memory(error)):
             raise
-        text = str(error) if known else _OUT_OF_MEMORY
+        text = str(error) if expected else _OUT_OF_MEMORY
         raise UserError(text if first else f"process {processes.rank}: {text}") from None
     finally:
         with ExitStack() as stack:  # whatever one of them raises, all are closed
@@ -209,14 +175,14 @@ def _run(
                 stack.callback(folder.close)
             if data is not None:
                 stack.callback(data.close)
-            for one in callbacks:
-                stack.callback(one.close)
-            stack.callback(processes.done, failed)  # first: nobody waits for the rest
+            for callback in callbacks:
+                stack.callback(callback.close)
+            stack.callback(processes.done, failed)  # called first: nobody waits for the rest
 
 
-def _kept(config: RunConfig, folder: str | None) -> str:
+def _recovery_hint(config: RunConfig, folder: str | None) -> str:
     if folder is None:
-        return "Nothing was to be saved."
+        return "This run has no folder, so nothing was saved."
     task = config.to_data()["task"]
     return (
         f"The last checkpoint is kept: `prnas {task} --resume {shlex.quote(folder)}` goes on from "
@@ -224,10 +190,12 @@ def _kept(config: RunConfig, folder: str | None) -> str:
     )
 
 
-def _load(loop: Loop[Any, Any, Any], checkpoint: Checkpoint) -> None:
-    """What a checkpoint holds may be of another release, or made up, whatever its checksums say."""
+def _resumed(
+    kind: type[Run[Any, Any]], context: RunContext[Any], checkpoint: Checkpoint
+) -> Run[Any, Any]:
+    """A checkpoint may be of another release, or made up, whatever its checksums say."""
     try:
-        loop.load(checkpoint)
+        return kind(context, checkpoint)
     except UserError:
         raise
     except Exception as error:
@@ -243,7 +211,7 @@ def _opened(
     processes: Processes,
     say: Callable[[str], None],
 ) -> tuple[RunFolder | None, Checkpoint | None, list[str], str | None]:
-    """The first process opens the folder and reads the checkpoint; all learn how that went."""
+    """The first process opens the folder and reads the checkpoint; the others get what it found."""
     folder: RunFolder | None = None
     checkpoint: Checkpoint | None = None
     problems: list[str] = []
@@ -260,8 +228,8 @@ def _opened(
             failure = str(error)
             if folder is not None:
                 folder.close()
-    told = processes.broadcast((checkpoint, problems, path, failure))
-    checkpoint, problems, path, failure = told
+    opened = processes.broadcast((checkpoint, problems, path, failure))
+    checkpoint, problems, path, failure = opened
     if failure is not None:
         raise UserError(failure)
     return folder, checkpoint, problems, path

@@ -1,4 +1,4 @@
-"""The state of a run, of whatever kind: all that a checkpoint holds, and nothing else."""
+"""The state of a run: all that a checkpoint holds, and nothing else."""
 
 import time
 from abc import ABC, abstractmethod
@@ -13,14 +13,15 @@ from torch import Tensor, nn
 from prnas.runs.checked_state import finite, finite_each, optimizer_state, whole
 from prnas.runs.checkpoint import Checkpoint, prefixed, under
 from prnas.runs.generators import torch_generator
+from prnas.runs.records import Score
 
-# What the optimizers keep of a parameter.
+# The tensors of each parameter that make up an optimizer's state.
 _SGD, _ADAM = frozenset({"momentum_buffer"}), frozenset({"step", "exp_avg", "exp_avg_sq"})
 
 
 @dataclass(slots=True)
-class Sums:
-    """Loss and correct answers, summed over images."""
+class Tally:
+    """Loss and correct predictions, summed over images."""
 
     loss: float = 0.0
     correct: float = 0.0
@@ -39,31 +40,35 @@ class Sums:
     def accuracy(self) -> float:
         return self.correct / max(self.images, 1)
 
+    @property
+    def score(self) -> Score:
+        return Score(loss=self.mean_loss, accuracy=self.accuracy, images=self.images)
+
 
 @dataclass(slots=True)
 class Position:
     """Where a run stands; `images` counts those that trained the weights in this cycle."""
 
-    cycle: int = 0  # of a search; a training has but one
+    cycle: int = 0  # always 0 in a retraining, which has a single one
     epoch: int = 0
-    step: int = 0  # of the epoch
+    step: int = 0  # step within the epoch
     cycle_step: int = 0
     images: int = 0
     done: bool = False
 
-    def place(self, what: str) -> str:
-        """A name for something that happens here, once in a run."""
-        return f"{self.cycle}/{self.epoch}/{self.step}/{what}"
+    def key(self, name: str) -> str:
+        """A name for something that happens at this position, once in a run."""
+        return f"{self.cycle}/{self.epoch}/{self.step}/{name}"
 
 
 @dataclass(slots=True)
-class EpochSoFar:
-    """What the epoch under way has seen: sums by part of a step, seconds by what they went to."""
+class EpochProgress:
+    """The epoch under way: a tally for each part of a step, and seconds by time category."""
 
-    sums: dict[str, Sums]
+    tallies: dict[str, Tally]
     seconds: dict[str, float]
-    memory: float = 0.0
-    lr: float = 0.0  # of the last step
+    memory: float = 0.0  # peak, in bytes
+    lr: float = 0.0  # learning rate of the last step
 
     @property
     def total(self) -> float:
@@ -71,62 +76,73 @@ class EpochSoFar:
 
 
 class RunState(ABC):
-    """Position, modules, optimizers and generators of a run."""
+    """Position, modules, optimizers and generators of a run.
 
-    step_parts: tuple[str, ...]  # of a step, each with its sums
-    parts: tuple[str, ...]  # that an epoch's seconds are told by
+    A subclass builds its modules in its constructor: for `saved`, the plain data of a checkpoint,
+    as they were when that was written. `load_tensors` then fills them.
+    """
+
+    parts: tuple[str, ...]  # parts of a step, each trained with images of its own
+    time_categories: tuple[str, ...]  # how an epoch's seconds are broken down in its record
     generator_names: tuple[str, ...]
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, saved: Mapping[str, Any] | None = None) -> None:
+        self.generators = {name: torch_generator(seed, name) for name in self.generator_names}
         self.position = Position()
-        self.so_far = self._new_epoch()
+        self.epoch = self._new_epoch()
         self.elapsed = 0.0  # seconds of all epochs before this one
         self.work_done: list[tuple[float, float]] = []  # estimated work and seconds, by epoch
-        self.generators = {name: torch_generator(seed, name) for name in self.generator_names}
+        if saved is not None:
+            self.position = _position(saved["position"])
+            self.epoch = self._saved_epoch(saved["so_far"])
+            self.elapsed = finite("elapsed", saved["elapsed"])
+            self.work_done = [
+                (finite("work", work), finite("seconds", seconds))
+                for work, seconds in saved["work_done"]
+            ]
 
     @property
     @abstractmethod
     def module(self) -> nn.Module:
-        """What is trained."""
+        """The module that is trained."""
 
     @abstractmethod
     def modules(self) -> Mapping[str, nn.Module]:
-        """All modules that have a state, by the name of their place in a checkpoint."""
+        """All modules that have a state, by their prefix in a checkpoint."""
 
     @abstractmethod
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
-        """Of parameters of `module`."""
+        """The optimizers of the parameters of `module`, by their prefix in a checkpoint."""
 
     @property
     @abstractmethod
     def where(self) -> str:
         """The position, for people."""
 
-    def _new_epoch(self) -> EpochSoFar:
-        return EpochSoFar(
-            {part: Sums() for part in self.step_parts}, dict.fromkeys(self.parts, 0.0)
-        )
+    def _new_epoch(self) -> EpochProgress:
+        seconds = dict.fromkeys(self.time_categories, 0.0)
+        return EpochProgress({part: Tally() for part in self.parts}, seconds)
 
     @contextmanager
-    def timed(self, part: str) -> Iterator[None]:
-        """Within it, time counts for one of `parts` of the epoch."""
+    def timed(self, category: str) -> Iterator[None]:
+        """Within it, time counts for one of the epoch's `time_categories`."""
         start = time.perf_counter()
         try:
             yield
         finally:
-            self.so_far.seconds[part] += time.perf_counter() - start
+            self.epoch.seconds[category] += time.perf_counter() - start
 
     def next_epoch(self) -> None:
         self.position.epoch += 1
         self.position.step = 0
-        self.so_far = self._new_epoch()
+        self.epoch = self._new_epoch()
 
     def tensors(self) -> dict[str, Tensor]:
-        """Weights, running statistics and what optimizers remember, by their name."""
+        """Weights, running statistics and optimizer states, by name."""
         tensors: dict[str, Tensor] = {}
         for name, module in self.modules().items():
             tensors |= prefixed(name, module.state_dict())
-        names = {id(one): name for name, one in self.module.named_parameters()}
+        names = {id(weight): name for name, weight in self.module.named_parameters()}
         for prefix, optimizer in self.optimizers().items():
             for parameter, values in optimizer.state.items():
                 for key, value in values.items():
@@ -134,39 +150,32 @@ class RunState(ABC):
         return tensors
 
     def checkpoint(self, more: Mapping[str, Any]) -> Checkpoint:
-        """The whole state; `more` is what others add to it."""
+        """The whole state, and what the run adds to it."""
         tensors = self.tensors()
         for name, generator in self.generators.items():
             tensors[f"generators/{name}"] = generator.get_state()
+        epoch = self.epoch
         state = {
             "position": asdict(self.position),
-            "so_far": asdict(self.so_far),
+            "so_far": {
+                "sums": {part: asdict(tally) for part, tally in epoch.tallies.items()},
+                "seconds": dict(epoch.seconds),
+                "memory": epoch.memory,
+                "lr": epoch.lr,
+            },
             "elapsed": self.elapsed,
             "work_done": self.work_done,
-            **self._own(),
+            **self.extra_state(),
             **more,
         }
         return Checkpoint(state, {name: one.detach().cpu() for name, one in tensors.items()})
 
     @abstractmethod
-    def _own(self) -> dict[str, Any]:
-        """What this kind of run adds."""
+    def extra_state(self) -> dict[str, Any]:
+        """Plain data that only this kind of run has; its constructor reads it from `saved`."""
 
-    @abstractmethod
-    def _load_own(self, state: Mapping[str, Any]) -> None:
-        """The opposite; modules and optimizers must be there afterwards."""
-
-    def load(self, checkpoint: Checkpoint) -> None:
-        """Go on exactly where the checkpoint was made."""
-        state, tensors = checkpoint.state, checkpoint.tensors
-        self.position = _position(state["position"])
-        self.so_far = self._so_far(dict(state["so_far"]))
-        self.elapsed = finite("elapsed", state["elapsed"])
-        self.work_done = [
-            (finite("work", work), finite("seconds", seconds))
-            for work, seconds in state["work_done"]
-        ]
-        self._load_own(state)
+    def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        """Modules, optimizers and generators exactly as they were in a checkpoint."""
         for name, module in self.modules().items():
             module.load_state_dict(under(name, tensors))
         parameters = dict(self.module.named_parameters())
@@ -175,27 +184,27 @@ class RunState(ABC):
         for name, generator in self.generators.items():
             generator.set_state(tensors[f"generators/{name}"])
 
-    def _so_far(self, plain: dict[str, Any]) -> EpochSoFar:
-        sums = {part: _sums(plain["sums"][part]) for part in self.step_parts}
-        seconds = finite_each("seconds", plain["seconds"], self.parts)
-        memory, lr = finite("memory", plain["memory"]), finite("lr", plain["lr"])
-        return EpochSoFar(sums, seconds, memory, lr)
+    def _saved_epoch(self, saved: Mapping[str, Any]) -> EpochProgress:
+        tallies = {part: _tally(saved["sums"][part]) for part in self.parts}
+        seconds = finite_each("seconds", saved["seconds"], self.time_categories)
+        memory, lr = finite("memory", saved["memory"]), finite("lr", saved["lr"])
+        return EpochProgress(tallies, seconds, memory, lr)
 
 
-def _position(plain: Mapping[str, Any]) -> Position:
-    found = Position(**plain)
+def _position(saved: Mapping[str, Any]) -> Position:
+    position = Position(**saved)
     for name in ("cycle", "epoch", "step", "cycle_step", "images"):
-        whole(name, getattr(found, name), most=2**63)
-    if type(found.done) is not bool:
-        raise ValueError(f"done must be true or false, got {found.done!r:.60}")
-    return found
+        whole(name, getattr(position, name), most=2**63)
+    if type(position.done) is not bool:
+        raise ValueError(f"done must be true or false, got {position.done!r:.60}")
+    return position
 
 
-def _sums(plain: Mapping[str, Any]) -> Sums:
-    return Sums(
-        finite("loss", plain["loss"]),
-        finite("correct", plain["correct"]),
-        whole("images", plain["images"], most=2**63),
+def _tally(saved: Mapping[str, Any]) -> Tally:
+    return Tally(
+        finite("loss", saved["loss"]),
+        finite("correct", saved["correct"]),
+        whole("images", saved["images"], most=2**63),
     )
 
 

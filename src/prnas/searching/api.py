@@ -5,14 +5,11 @@ from pathlib import Path
 
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
-from prnas.report.default_callbacks import for_search
+from prnas.report.default_callbacks import with_default_callbacks
 from prnas.runs.batch_size import MemoryProbe
-from prnas.runs.callbacks import Callback, SearchResult, Start
-from prnas.runs.folder import RECORDS, RunFolder
-from prnas.runs.records import CycleRecord, EpochRecord, read_records
-from prnas.runs.session import Kind, NewFolder, Stopped, resume_run, start_run
-from prnas.searching.loop import Engine
-from prnas.space.pools import Pools
+from prnas.runs.events import Callback, SearchResult
+from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
+from prnas.searching.search import Search
 
 __all__ = ["Stopped", "resume", "search", "start"]
 
@@ -36,7 +33,7 @@ def search(
         runs=None if runs is None else Path(runs),
         name=name,
         recipe=recipe,
-        callbacks=callbacks if runs is None else for_search(callbacks),
+        callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
     )
 
 
@@ -52,7 +49,7 @@ def start(
 ) -> SearchResult:
     """A new search. What cannot work is found before anything is written."""
     new = NewFolder(runs, name, recipe, command)
-    return start_run(SEARCH, config, new, callbacks, probe)
+    return start_run(Search, config, new, callbacks, probe)
 
 
 def resume(
@@ -67,55 +64,4 @@ def resume(
 
     `overrides` may change how it is computed (`compute`, `checkpoints`), not what is searched.
     """
-    return resume_run(SEARCH, folder, overrides, callbacks, command, probe)
-
-
-def _start_of(engine: Engine, folder: Path | None, resumed: bool) -> Start:
-    state = engine.state
-    return Start(
-        config=engine.config,
-        folder=folder,
-        device=str(engine.processes.device),
-        world_size=engine.processes.size,
-        pools=state.supernet.pools,
-        num_parameters=sum(one.numel() for one in state.weight_parameters),
-        resumed=resumed,
-        cycle=state.position.cycle,
-        epoch=state.position.epoch,
-    )
-
-
-class _Kept(Callback):
-    """Keeps the records of a search that writes none."""
-
-    def __init__(self) -> None:
-        self.epochs: list[EpochRecord] = []
-        self.cycles: list[CycleRecord] = []
-
-    def on_epoch(self, record: EpochRecord) -> None:
-        self.epochs.append(record)
-
-    def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
-        self.cycles.append(record)
-
-
-def _records_of(folder: RunFolder) -> tuple[tuple[EpochRecord, ...], tuple[CycleRecord, ...]]:
-    """Of the whole run, not only since it was resumed."""
-    records = list(read_records(folder.path / RECORDS))
-    return (
-        tuple(one for one in records if isinstance(one, EpochRecord)),
-        tuple(one for one in records if isinstance(one, CycleRecord)),
-    )
-
-
-def _result_of(engine: Engine, folder: RunFolder | None, kept: _Kept) -> SearchResult:
-    assert engine.genotype is not None
-    return SearchResult(
-        engine.genotype,
-        folder.path if folder else None,
-        *(_records_of(folder) if folder else (tuple(kept.epochs), tuple(kept.cycles))),
-        engine.state.elapsed,
-    )
-
-
-SEARCH = Kind(SearchConfig, Engine, _start_of, _Kept, _result_of)
+    return resume_run(Search, folder, overrides, callbacks, command, probe)

@@ -8,10 +8,12 @@ import torch
 from torch import nn
 
 from prnas.config.search import SearchConfig
-from prnas.nets.relaxation import RELAXATIONS
+from prnas.nets.relaxation import make_relaxation
 from prnas.nets.supernet import Supernet, build_supernet
+from prnas.runs.checked_state import whole
 from prnas.runs.generators import random_state, set_random_state
 from prnas.runs.state import RunState, sgd
+from prnas.space.change import Change
 from prnas.space.pools import Pools
 from prnas.space.schedule import Cycle
 
@@ -19,8 +21,8 @@ from prnas.space.schedule import Cycle
 class SearchState(RunState):
     """Supernet, optimizers, generators and position of a search."""
 
-    step_parts = ("weights", "architecture")
-    parts = ("data", "architecture", "weights", "validation", "saving", "other")
+    parts = ("weights", "architecture")
+    time_categories = ("data", "architecture", "weights", "validation", "saving", "other")
     generator_names = ("weights", "children", "dropout", "augment weights", "augment architecture")
 
     def __init__(
@@ -30,13 +32,19 @@ class SearchState(RunState):
         input_channels: int,
         device: torch.device,
         dtype: torch.dtype,
+        saved: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(config.seed)
+        super().__init__(config.seed, saved)
         self.config = config
         self.classes, self.input_channels = classes, input_channels
         self.device, self.dtype = device, dtype
         self.decisions = Random(config.seed)
         pools = Pools.initial(config.network.nodes, config.space.initial_pool)
+        if saved is not None:
+            whole("cycle", self.position.cycle, most=len(config.schedule.cycles) - 1)
+            whole("epoch", self.position.epoch, most=self.cycle.epochs)
+            set_random_state(self.decisions, saved["decisions"])
+            pools = Pools.from_json(saved["pools"])
         self.supernet = self._build(pools)
         self._start_cycle()
 
@@ -76,7 +84,7 @@ class SearchState(RunState):
             self.classes,
             input_channels=self.input_channels,
             output=self.config.network.output,
-            relaxation=RELAXATIONS[self.config.architecture.relaxation],
+            relaxation=make_relaxation(self.config.architecture),
             recompute=self.config.compute.recompute,
             generator=self.generators["weights"],
         )
@@ -99,26 +107,21 @@ class SearchState(RunState):
             fused=self.device.type in ("cpu", "cuda"),
         )
 
-    def next_cycle(self, change: Any) -> None:
-        """Apply a change of the pools; a cycle of another shape starts its network afresh."""
+    def next_cycle(self, change: Change, pools: Pools) -> None:
+        """Change to `pools`; a cycle of another shape starts its network afresh."""
         before = self.shape(self.cycle)
         self.position.cycle += 1
         self.position.epoch = self.position.step = 0
         self.position.cycle_step = self.position.images = 0
-        self.so_far = self._new_epoch()
+        self.epoch = self._new_epoch()
         if self.shape(self.cycle) == before:
-            self.supernet.evolve(change, self.generators["children"])
+            self.supernet.evolve(change, self.generators["children"], pools)
         else:
-            self.supernet = self._build(self.supernet.pools.apply(change))
+            self.supernet = self._build(pools)
         self._start_cycle()
 
-    def _own(self) -> dict[str, Any]:
+    def extra_state(self) -> dict[str, Any]:
         return {
             "decisions": random_state(self.decisions),
             "pools": self.supernet.pools.to_json(),
         }
-
-    def _load_own(self, state: Mapping[str, Any]) -> None:
-        set_random_state(self.decisions, state["decisions"])
-        self.supernet = self._build(Pools.from_json(state["pools"]))
-        self._start_cycle()

@@ -1,71 +1,90 @@
-"""One step of a search: of the architecture weights, or of the network's."""
+"""The steps of a search: how one step trains the architecture weights and the network's weights.
 
-from typing import Any
+`prnas.config.search.STEPS` lists the names that a config may say.
+"""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from torch.nn import functional as F
 
-from prnas.config.search import SearchConfig
-from prnas.runs.loop import Loop
-from prnas.runs.loop_steps import LoopSteps
-from prnas.searching.state import SearchState
+from prnas.config import search as config
+from prnas.runs.attempt import Outcome, attempt
+
+if TYPE_CHECKING:
+    from prnas.searching.search import Search
+
+Part = Literal["architecture", "weights"]
 
 
-class Steps(LoopSteps[SearchConfig, SearchState]):
-    """Takes the steps of a search."""
+class SearchStep(ABC):
+    """The base of all steps. A subclass says at least how to `take` one.
 
-    weights_part = "weights"
-    dropout = "dropout"
+    It must compute gradients within `attempt`, which repeats a computation that runs out of memory.
+    """
 
-    def __init__(self, loop: Loop[SearchConfig, SearchState, Any]) -> None:
-        super().__init__(loop)
-        self.prepare()
+    name: ClassVar[str]
 
-    def prepare(self) -> None:
-        """To be called whenever the supernet is another one."""
-        if self.config.compute.compile:
-            # Not the cells: they are steps by hand, which a compiler would only take apart.
-            self.state.supernet.stem.compile(dynamic=True)
+    def __init__(self, search: "Search") -> None:
+        self.search = search
 
-    def forward_backward(self, part: str) -> tuple[float, float]:
-        assert part in ("architecture", "weights")
-        state = self.state
-        images, labels = self.next_images(part)
+    @abstractmethod
+    def take(self) -> None:
+        """Train the architecture weights, unless in a grace epoch, and the network's weights."""
+
+    def gradients(self, part: Part) -> Outcome:
+        """Gradients of the cross entropy on the next images of a part, for its own parameters."""
+        search, state = self.search, self.search.state
+        images, labels = search.next_images(part)
         with state.timed(part), state.supernet.training_only(part):
-            with self.processes.autocast():
+            with search.processes.autocast():
                 logits = state.supernet(images, state.generators["dropout"])
-                loss = F.cross_entropy(logits, labels)
-            loss.backward()
-            return self.loss_and_correct(loss, logits, labels)
+                loss = objective = F.cross_entropy(logits, labels)
+                penalty = state.supernet.penalty() if part == "architecture" else None
+                if penalty is not None:
+                    objective = loss + penalty
+            objective.backward()
+            return Outcome.of(loss, logits, labels)
 
-    def update(self, part: str, loss: float, correct: float) -> None:
-        state, config = self.state, self.config
+    def update(self, part: Part, outcome: Outcome) -> None:
+        """Let a part's parameters follow their gradients, and count the images."""
+        search, state, settings = self.search, self.search.state, self.search.config
         with state.timed(part):
             if part == "architecture":
-                self.optimize(
-                    part,
-                    state.architecture_parameters,
-                    state.architecture_optimizer,
-                    config.architecture.gradient_norm,
-                )
+                parameters, optimizer = state.architecture_parameters, state.architecture_optimizer
+                norm = settings.architecture.gradient_norm
             else:
-                self.optimize(
-                    part,
-                    state.weight_parameters,
-                    state.weights_optimizer,
-                    config.weights.gradient_norm,
-                )
-            self.count(part, loss, correct)
+                parameters, optimizer = state.weight_parameters, state.weights_optimizer
+                norm = settings.weights.gradient_norm
+            search.optimize(part, parameters, optimizer, norm)
+            search.count(part, outcome)
 
-    def step_name(self, part: str) -> str:
-        return "network" if part == "weights" else part
 
-    def advice(self, what: str) -> str:
-        if what == "out-of-memory":
-            return (
-                "go on from it with --recompute, or set batch.min, channels or cells lower in a "
-                "new search."
-            )
-        return (
-            "In a new search, try a smaller weights.lr, architecture.lr or gradient_norm; and look "
-            "at the data."
-        )
+class FirstOrderStep(SearchStep):
+    """First-order DARTS: an architecture step on its half of the images, then a weight step."""
+
+    name = "first-order"
+
+    def take(self) -> None:
+        if not self.search.grace:
+            self.train("architecture")
+        self.train("weights")
+
+    def train(self, part: Part) -> None:
+        outcome = attempt(self.search, [part], lambda: self.gradients(part))
+        self.update(part, outcome)
+
+
+_CLASSES: dict[str, type[SearchStep]] = {kind.name: kind for kind in (FirstOrderStep,)}
+
+
+def register(kind: type[SearchStep]) -> None:
+    """Let configs name a step that is not part of prnas."""
+    _CLASSES[kind.name] = kind
+    if kind.name not in config.STEPS:
+        config.STEPS.append(kind.name)
+
+
+def make_step(search: "Search") -> SearchStep:
+    """The step that a search's config names."""
+    return _CLASSES[search.config.architecture.step](search)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from random import Random
 
 from prnas.space.change import CellChange, Change, EdgeChange, Pruned
-from prnas.space.edge_pool import EdgePool, ranking, softmax
+from prnas.space.edge_pool import EdgePool, ranking
 from prnas.space.genotype import NUM_INPUTS, ROLES, Cell, Edge, Genotype, Role
 from prnas.space.operations import Operation, Skip, Zero
 from prnas.space.pools import CellPools, CellWeights, Pools
+from prnas.space.scores import Scores, checked_scores, softmax
 
 
 def derive(
@@ -16,26 +17,31 @@ def derive(
     weights: Mapping[Role, CellWeights],
     generator: Random,
     max_skips: Mapping[Role, int] | None = None,
+    scores: Scores = softmax,
 ) -> tuple[Genotype, Change]:
-    """Each edge keeps its best operation, each node its two edges where that is most probable.
+    """Each edge keeps its best operation, each node its two edges where that has the best score.
 
     `pools` and `weights` are those that the last cycle trained; the change leaves one candidate
-    on every edge. With `max_skips`, a cell of more skips gives up the least probable ones and is
+    on every edge. With `max_skips`, a cell of more skips gives up the worst ones and is
     derived again, as P-DARTS does, as far as its pools hold anything else.
     """
     normal, reduction = (
-        derive_cell(pools.cell(role), weights[role], generator, (max_skips or {}).get(role))
+        derive_cell(pools.cell(role), weights[role], generator, (max_skips or {}).get(role), scores)
         for role in ROLES
     )
     return Genotype(normal[0], reduction[0]), Change(normal[1], reduction[1])
 
 
 def derive_cell(
-    pools: CellPools, weights: CellWeights, generator: Random, max_skips: int | None = None
+    pools: CellPools,
+    weights: CellWeights,
+    generator: Random,
+    max_skips: int | None = None,
+    scores: Scores = softmax,
 ) -> tuple[Cell, CellChange]:
     """One cell of `derive`."""
     edges: list[_RankedEdge] = [
-        _RankedEdge.of(position, pool, alphas, generator)
+        _RankedEdge.of(position, pool, alphas, generator, scores)
         for position, pool, alphas in zip(pools.positions, pools.edges, weights, strict=True)
     ]
     chosen = _choose(edges, pools.num_nodes)
@@ -61,7 +67,7 @@ def derive_cell(
 
 @dataclass(frozen=True, slots=True)
 class _RankedEdge:
-    """An edge with what it may keep and its probability in the pool, best first."""
+    """An edge with the operations that it may keep and their scores, best first."""
 
     state: int
     input: int
@@ -76,10 +82,11 @@ class _RankedEdge:
         pool: EdgePool,
         alphas: Sequence[float],
         generator: Random,
+        scores: Scores,
     ) -> "_RankedEdge":
-        probabilities = softmax(alphas, len(pool.candidates))
-        held = tuple(zip(pool.candidates, probabilities, strict=True))
-        ranked = [held[place] for place in ranking(alphas, generator)]
+        values = checked_scores(scores, alphas, len(pool.candidates))
+        held = tuple(zip(pool.candidates, values, strict=True))
+        ranked = [held[index] for index in ranking(values, alphas, generator)]
         kept = tuple(one for one in ranked if not isinstance(one[0], Zero))
         if not kept:
             raise ValueError(f"edge {position[1]}→{position[0]} holds nothing but 'zero'")

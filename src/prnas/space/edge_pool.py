@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from math import exp, isfinite
 from operator import attrgetter
 from random import Random
 from typing import Annotated, Any, ClassVar
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field
 
-from prnas.io.reading import validated
 from prnas.space.change import Added, EdgeChange, Pruned
 from prnas.space.morphisms import MORPHISMS, Morphism, morphs
-from prnas.space.operations import STRICT, Conv, Operation, OperationField, Zero, checked_tuple
+from prnas.space.operations import STRICT, Conv, Operation, OperationField, checked_tuple
+from prnas.space.scores import Scores, as_probabilities, checked_scores, softmax
 from prnas.space.setting import Limits
 
 
@@ -57,11 +56,6 @@ class EdgePool:
         """Every operation that the edge has ever held."""
         return frozenset(map(_OP, self.births))
 
-    @property
-    def parents(self) -> dict[Operation, Operation | None]:
-        """Who is whose parent, by the latest arrival; `None` for the initial pool."""
-        return {birth.op: birth.parent for birth in self.births}
-
     def apply(self, change: EdgeChange) -> "EdgePool":
         """The pool after a change: survivors in their old order, then the children."""
         pruned = [one.op for one in change.pruned]
@@ -79,50 +73,28 @@ class EdgePool:
         born = tuple(Birth(one.op, one.parent, one.morphism) for one in change.added)
         return EdgePool(stay + tuple(one.op for one in change.added), self.births + born)
 
-    def prune(
-        self, weights: Sequence[float], keep: int, generator: Random, *, last: bool = False
-    ) -> tuple["EdgePool", EdgeChange]:
-        """Keep the `keep` candidates of the highest architecture weights.
-
-        The best convolution always stays, except in the `last` cycle, when instead a 'zero' goes
-        before anything else, since no genotype may keep it. The generator breaks ties.
-        """
-        change = self._prune(weights, keep, generator, last)
-        return self.apply(change), change
-
     def _prune(
-        self, weights: Sequence[float], keep: int, generator: Random, last: bool
+        self, weights: Sequence[float], keep: int, generator: Random, scores: Scores
     ) -> EdgeChange:
+        """Keep the `keep` candidates of the highest scores, and the best convolution.
+
+        The generator breaks ties.
+        """
         if keep < 1:
             raise ValueError(f"a pool keeps at least one candidate, got {keep}")
-        probabilities = softmax(weights, len(self.candidates))
-        ranked = ranking(weights, generator)
-        if last:
-            ranked.sort(key=lambda place: isinstance(self.candidates[place], Zero))
+        values = checked_scores(scores, weights, len(self.candidates))
+        ranked = ranking(values, weights, generator)
         stay = ranked[:keep]
-        if not last:
-            convs = [place for place in ranked if isinstance(self.candidates[place], Conv)]
-            if convs and convs[0] not in stay:
-                stay[-1] = convs[0]
+        convs = [place for place in ranked if isinstance(self.candidates[place], Conv)]
+        if convs and convs[0] not in stay:
+            stay[-1] = convs[0]
         return EdgeChange(
             pruned=tuple(
-                Pruned(op, probabilities[place])
+                Pruned(op, values[place])
                 for place, op in enumerate(self.candidates)
                 if place not in stay
             )
         )
-
-    def replace(
-        self, weights: Sequence[float], number: int, limits: Limits, generator: Random
-    ) -> tuple["EdgePool", EdgeChange]:
-        """Add up to `number` children of the present candidates, drawn one after the other.
-
-        Each draw is exact: parent by softmax, morphism uniform among its legal ones, given that
-        the child is unknown to this edge; only when no unknown child is left, given that it is
-        not in the pool now. If there is none either, the pool stays smaller.
-        """
-        change = self._replace(self.candidates, weights, number, limits, generator)
-        return self.apply(change), change
 
     def _replace(
         self,
@@ -131,8 +103,15 @@ class EdgePool:
         number: int,
         limits: Limits,
         generator: Random,
+        scores: Scores,
     ) -> EdgeChange:
-        probabilities = softmax(weights, len(parents))
+        """Add up to `number` children of the parents, drawn one after the other.
+
+        Each draw is exact: parent by its score, morphism uniform among its legal ones, given that
+        the child is unknown to this edge; only when no unknown child is left, given that it is
+        not in the pool now. If there is none either, the pool stays smaller.
+        """
+        probabilities = as_probabilities(checked_scores(scores, weights, len(parents)))
         children = _children(parents, probabilities, limits)
         held, present = self.held, set(parents)
         unknown = [one for one in children if one[2] not in held]
@@ -166,49 +145,29 @@ class EdgePool:
         number: int,
         limits: Limits,
         generator: Random,
-        *,
-        last: bool = False,
+        scores: Scores = softmax,
     ) -> tuple["EdgePool", EdgeChange]:
         """Prune, then replace: an edge's part in the end of a cycle."""
-        pruned = self._prune(weights, keep, generator, last)
+        pruned = self._prune(weights, keep, generator, scores)
         gone = [one.op for one in pruned.pruned]
         stay = [place for place, op in enumerate(self.candidates) if op not in gone]
         parents = [self.candidates[place] for place in stay]
         left = [weights[place] for place in stay]
-        change = pruned.then(self._replace(parents, left, number, limits, generator))
+        change = pruned.then(self._replace(parents, left, number, limits, generator, scores))
         return self.apply(change), change
 
-    def to_json(self) -> dict[str, Any]:
-        return _ADAPTER.dump_python(self, mode="json")
 
-    @classmethod
-    def from_json(cls, data: Any) -> "EdgePool":
-        return validated(_ADAPTER, data, "pool")
+def ranking(scores: Sequence[float], weights: Sequence[float], generator: Random) -> list[int]:
+    """Indices from the highest score to the lowest, those of equal scores by weight.
 
-
-_ADAPTER = TypeAdapter(EdgePool)
-
-
-def softmax(weights: Sequence[float], size: int) -> list[float]:
-    """The probabilities of `size` candidates from their architecture weights."""
-    if len(weights) != size:
-        raise ValueError(f"{size} candidates need {size} architecture weights, got {len(weights)}")
-    if not all(map(isfinite, weights)):
-        raise ValueError(f"architecture weights must be finite, got {list(weights)}")
-    top = max(weights)
-    powers = [exp(weight - top) for weight in weights]
-    total = sum(powers)
-    return [power / total for power in powers]
+    Candidates that are equal in both come in an order drawn by the generator.
+    """
+    indices = list(range(len(scores)))
+    generator.shuffle(indices)
+    return sorted(indices, key=lambda index: (-scores[index], -weights[index]))
 
 
-def ranking(weights: Sequence[float], generator: Random) -> list[int]:
-    """Places from the highest weight to the lowest, equals in an order drawn by the generator."""
-    places = list(range(len(weights)))
-    generator.shuffle(places)
-    return sorted(places, key=lambda place: -weights[place])
-
-
-Child = tuple[int, Morphism, Operation, float]
+Child = tuple[int, Morphism[Any], Operation, float]
 
 
 def _children(

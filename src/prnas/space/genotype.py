@@ -9,8 +9,8 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import check_header, parse_json, validated
 from prnas.space.operations import (
+    OPERATIONS,
     STRICT,
-    TYPES,
     Operation,
     OperationField,
     Zero,
@@ -40,7 +40,7 @@ class Edge:
 
     def __post_init__(self) -> None:
         checked_int("input", self.input, least=0)
-        if not isinstance(self.op, TYPES):
+        if not isinstance(self.op, OPERATIONS):
             raise ValueError(f"op must be an operation, got {self.op!r:.60}")
         if isinstance(self.op, Zero):
             raise ValueError("a genotype has no 'zero' operation: it would be no connection")

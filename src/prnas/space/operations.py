@@ -1,16 +1,30 @@
-"""Candidate operations as immutable values: what an edge may compute, not how."""
+"""Candidate operations as immutable values: what an edge may compute, not how.
+
+Each class says all that the rest of the program asks of an operation; see `BaseOperation`.
+"""
 
 import re
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from functools import total_ordering
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from itertools import pairwise
+from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field
+
+from prnas.space.layer_size import (
+    NetworkSize,
+    Pixels,
+    bn_size,
+    conv_size,
+    halved,
+    pointwise_bn_size,
+)
 
 # A bound that no sensible network reaches; it keeps a typo from allocating the machine.
 LARGEST = 1_000
 STRICT = ConfigDict(extra="forbid", strict=True)
+Parameter = int | str | tuple[int, ...]
 
 
 def checked_int(name: str, value: object, least: int = 1, most: int = LARGEST) -> int:
@@ -34,31 +48,84 @@ def checked_tuple(name: str, value: object) -> tuple[Any, ...]:
 
 
 @total_ordering
-class _Ordered:
-    """A total order over operations of all types: by type, then by value."""
+@dataclass(frozen=True, slots=True)
+class BaseOperation(ABC):
+    """What every operation says of itself.
 
-    __slots__ = ()
-    rank: ClassVar[int]
+    Its fields are its parameters, checked at birth, and `type`, its name in files. Order, JSON and
+    similarity follow from them; the rest, each class has to say.
+    """
 
-    def sort_key(self) -> tuple[int, ...]:
-        return (self.rank,)
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    category: ClassVar[str]  # a word for statistics, plots and colours; classes may share it
+    rank: ClassVar[int]  # the class's place in the order of all operations
+    labels: ClassVar[re.Pattern[str]]  # what its labels look like; see `from_match`
+    examples: ClassVar[tuple[str, ...]]  # labels, as people write them
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """The operation in a few characters, unlike any other's."""
+
+    @classmethod
+    def from_match(cls, match: re.Match[str]) -> Self:
+        """The operation whose label matched `labels`."""
+        return cls()
+
+    @property
+    @abstractmethod
+    def cost(self) -> float:
+        """Its time in a supernet, forward and backward, in units of a separable 3x3 convolution."""
+
+    @abstractmethod
+    def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
+        """Its size in a final network, where it reads `pixels`."""
+
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The values that tell it from others of its class."""
+        return tuple(getattr(self, one.name) for one in fields(self) if one.compare)
+
+    def sort_key(self) -> tuple[Any, ...]:
+        """By class, then by parameters."""
+        return (self.rank, *self.parameters())
 
     def __lt__(self, other: object) -> bool:
-        if not isinstance(other, _Ordered):
+        if not isinstance(other, BaseOperation):
             return NotImplemented
         return self.sort_key() < other.sort_key()
 
+    def similarity(self, other: "BaseOperation") -> float:
+        """0 across classes, else (1+k)/(1+n) for k of n equal parameters.
+
+        Sequences count partly: by the share of places, up to the longer one's length, that agree.
+        """
+        if type(self) is not type(other):
+            return 0.0
+        pairs = list(zip(self.parameters(), other.parameters(), strict=True))
+        return sum((_agreement(*pair) for pair in pairs), start=1) / (1 + len(pairs))
+
+
+def _agreement(one: Parameter, other: Parameter) -> float:
+    if isinstance(one, tuple) and isinstance(other, tuple) and one != other:
+        return sum(map(int.__eq__, one, other)) / max(len(one), len(other))
+    return one == other
+
 
 @dataclass(frozen=True, slots=True)
-class Conv(_Ordered):
+class Conv(BaseOperation):
     """A chain of separable convolutions: ReLU, depthwise, pointwise, batch normalisation.
 
     With `expansions = (m1, ..., mn)` there are n+1 of them, of widths C, m1*C, ..., mn*C, C.
     All share `kernel` and `dilation`; only the first carries a stride.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    rank: ClassVar[int] = 3
+    category = "conv"
+    rank = 3
+    labels = re.compile(
+        r"conv ([0-9]{1,4})x\1(?: d([0-9]{1,4}))?"
+        r"(?: [×x]\[ ?([0-9]{1,4}(?: ?, ?[0-9]{1,4})*) ?\])?"
+    )
+    examples = ("conv 3x3", "conv 5x5 d2 x[1,2]")
     type: Literal["conv"] = field(default="conv", kw_only=True, repr=False, compare=False)
     kernel: int
     dilation: int = 1
@@ -82,16 +149,35 @@ class Conv(_Ordered):
             text += f" ×[{','.join(map(str, self.expansions))}]"
         return text
 
+    @classmethod
+    def from_match(cls, match: re.Match[str]) -> Self:
+        widths = match[3].split(",") if match[3] else ()
+        return cls(int(match[1]), int(match[2] or 1), tuple(map(int, widths)))
+
+    @property
+    def cost(self) -> float:
+        return 1.0 + sum(self.expansions)
+
+    def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
+        out = halved(pixels) if stride == 2 else pixels
+        widths = [channels, *(width * channels for width in self.expansions), channels]
+        total = NetworkSize()
+        for c_in, c_out in pairwise(widths):
+            total += conv_size(self.kernel**2 * c_in, out) + pointwise_bn_size(c_in, c_out, out)
+        return total
+
     def sort_key(self) -> tuple[int, ...]:
         return (self.rank, len(self.expansions), *self.expansions, self.kernel, self.dilation)
 
 
 @dataclass(frozen=True, slots=True)
-class Pool(_Ordered):
+class Pool(BaseOperation):
     """Max- or average-pooling over `kernel` x `kernel` pixels."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    rank: ClassVar[int] = 2
+    category = "pool"
+    rank = 2
+    labels = re.compile(r"(max|avg) ([0-9]{1,4})x\2")
+    examples = ("max 3x3", "avg 3x3")
     type: Literal["pool"] = field(default="pool", kw_only=True, repr=False, compare=False)
     kind: Literal["max", "avg"]
     kernel: int = 3
@@ -105,42 +191,75 @@ class Pool(_Ordered):
     def label(self) -> str:
         return f"{self.kind} {self.kernel}x{self.kernel}"
 
+    @classmethod
+    def from_match(cls, match: re.Match[str]) -> Self:
+        return cls(cast(Literal["max", "avg"], match[1]), int(match[2]))
+
+    @property
+    def cost(self) -> float:
+        return 0.15  # computed once for all edges that leave a state
+
+    def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
+        return NetworkSize()
+
     def sort_key(self) -> tuple[int, ...]:
         return (self.rank, self.kernel, 0 if self.kind == "max" else 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Skip(_Ordered):
+class Skip(BaseOperation):
     """The identity; at stride 2, a factorized reduction."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    rank: ClassVar[int] = 1
+    category = "skip"
+    rank = 1
+    labels = re.compile("skip")
+    examples = ("skip",)
     type: Literal["skip"] = field(default="skip", kw_only=True, repr=False, compare=False)
 
     @property
     def label(self) -> str:
         return "skip"
 
+    @property
+    def cost(self) -> float:
+        return 0.05
+
+    def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
+        return (
+            NetworkSize() if stride == 1 else pointwise_bn_size(channels, channels, halved(pixels))
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class Zero(_Ordered):
+class Zero(BaseOperation):
     """No connection. Only DARTS-style baselines hold it, and no genotype keeps it."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    rank: ClassVar[int] = 0
+    category = "zero"
+    rank = 0
+    labels = re.compile("zero")
+    examples = ("zero",)
     type: Literal["zero"] = field(default="zero", kw_only=True, repr=False, compare=False)
 
     @property
     def label(self) -> str:
         return "zero"
 
+    @property
+    def cost(self) -> float:
+        return 0.05
+
+    def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
+        return NetworkSize()
+
 
 @dataclass(frozen=True, slots=True)
-class Conv1x7x1(_Ordered):
+class Conv1x7x1(BaseOperation):
     """ReLU, full 1x7 and 7x1 convolutions, batch normalisation: AmoebaNet's cell alone has it."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    rank: ClassVar[int] = 4
+    category = "conv"
+    rank = 4
+    labels = re.compile("conv 1x7 7x1")
+    examples = ("conv 1x7 7x1",)
     type: Literal["conv_1x7_7x1"] = field(
         default="conv_1x7_7x1", kw_only=True, repr=False, compare=False
     )
@@ -149,39 +268,37 @@ class Conv1x7x1(_Ordered):
     def label(self) -> str:
         return "conv 1x7 7x1"
 
+    @property
+    def cost(self) -> float:
+        return 2.0
+
+    def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
+        out = halved(pixels) if stride == 2 else pixels
+        row = conv_size(7 * channels**2, (pixels[0], out[1]))
+        return row + conv_size(7 * channels**2, out) + bn_size(channels)
+
 
 Operation = Conv | Pool | Skip | Zero | Conv1x7x1
-TYPES: tuple[type[Operation], ...] = get_args(Operation)
-
-_CONV_LABEL = re.compile(r"conv ([0-9]{1,4})x\1(?: d([0-9]{1,4}))?(?: [×x]\[([0-9, ]+)\])?")
-_POOL_LABEL = re.compile(r"(max|avg) ([0-9]{1,4})x\2")
-_PLAIN: dict[str, Callable[[], Operation]] = {
-    "skip": Skip,
-    "zero": Zero,
-    "conv 1x7 7x1": Conv1x7x1,
-}
-LABEL_EXAMPLES = "'conv 3x3', 'conv 5x5 d2 x[1,2]', 'max 3x3', 'avg 3x3', 'skip', 'zero'"
+OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
+CATEGORIES: tuple[str, ...] = tuple(dict.fromkeys(cls.category for cls in OPERATIONS))
 
 
 def from_label(text: str) -> Operation:
     """The operation that a label names; the inverse of `.label` (an ASCII x may stand for ×)."""
     label = " ".join(text.split())
-    if label in _PLAIN:
-        return _PLAIN[label]()
-    if match := _POOL_LABEL.fullmatch(label):
-        return Pool(cast(Literal["max", "avg"], match[1]), int(match[2]))
-    if match := _CONV_LABEL.fullmatch(label):
-        widths = [part.strip() for part in match[3].split(",")] if match[3] else []
-        if all(part.isdecimal() and len(part) < 5 for part in widths):
-            return Conv(int(match[1]), int(match[2] or 1), tuple(map(int, widths)))
-    raise ValueError(f"no operation is called {text!r:.60}; write one like {LABEL_EXAMPLES}")
+    for cls in OPERATIONS:
+        if match := cls.labels.fullmatch(label):
+            return cls.from_match(match)
+    examples = ", ".join(f"'{label}'" for cls in OPERATIONS for label in cls.examples)
+    raise ValueError(f"no operation is called {text!r:.60}; write one like {examples}")
 
 
 def to_json(op: Operation) -> dict[str, Any]:
     """A plain JSON object whose `type` tells the operation's class."""
-    data: dict[str, Any] = {one.name: getattr(op, one.name) for one in fields(op)}
-    if isinstance(op, Conv):
-        data["expansions"] = list(op.expansions)
+    data: dict[str, Any] = {}
+    for one in fields(op):
+        value = cast(Parameter, getattr(op, one.name))
+        data[one.name] = list(value) if isinstance(value, tuple) else value
     return data
 
 

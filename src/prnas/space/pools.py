@@ -1,6 +1,6 @@
 """The pools of a whole cell, one for each edge, and of both cells together."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Annotated, Any, ClassVar
@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import validated
-from prnas.space.change import CellChange, Change, EdgeChange
+from prnas.space.change import CellChange, Change
 from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import MAX_NODES, NUM_INPUTS, Role
 from prnas.space.operations import STRICT, Operation, checked_int
+from prnas.space.scores import Scores, softmax
 from prnas.space.setting import Limits
 
 CellWeights = Sequence[Sequence[float]]  # for each edge, an architecture weight a candidate
@@ -52,22 +53,6 @@ class CellPools:
         pairs = zip(self.edges, change.edges, strict=True)
         return CellPools(self.num_nodes, tuple(pool.apply(one) for pool, one in pairs))
 
-    def prune(
-        self, weights: CellWeights, keep: int, generator: Random, *, last: bool = False
-    ) -> tuple["CellPools", CellChange]:
-        """`EdgePool.prune` on every edge."""
-        return self._each(
-            weights, lambda pool, alphas: pool.prune(alphas, keep, generator, last=last)
-        )
-
-    def replace(
-        self, weights: CellWeights, number: int, limits: Limits, generator: Random
-    ) -> tuple["CellPools", CellChange]:
-        """`EdgePool.replace` on every edge."""
-        return self._each(
-            weights, lambda pool, alphas: pool.replace(alphas, number, limits, generator)
-        )
-
     def evolve(
         self,
         weights: CellWeights,
@@ -75,25 +60,17 @@ class CellPools:
         number: int,
         limits: Limits,
         generator: Random,
-        *,
-        last: bool = False,
+        scores: Scores = softmax,
     ) -> tuple["CellPools", CellChange]:
         """Prune and replace on every edge: the end of a cycle."""
-        return self._each(
-            weights,
-            lambda pool, alphas: pool.evolve(alphas, keep, number, limits, generator, last=last),
-        )
-
-    def _each(
-        self,
-        weights: CellWeights,
-        decide: Callable[[EdgePool, Sequence[float]], tuple[EdgePool, EdgeChange]],
-    ) -> tuple["CellPools", CellChange]:
         if len(weights) != len(self.edges):
             raise ValueError(
                 f"{len(self.edges)} edges need architecture weights, got them for {len(weights)}"
             )
-        decided = [decide(pool, alphas) for pool, alphas in zip(self.edges, weights, strict=True)]
+        decided = [
+            pool.evolve(alphas, keep, number, limits, generator, scores)
+            for pool, alphas in zip(self.edges, weights, strict=True)
+        ]
         pools = CellPools(self.num_nodes, tuple(pool for pool, _ in decided))
         return pools, CellChange(tuple(change for _, change in decided))
 

@@ -10,8 +10,8 @@ from prnas.io.errors import FormatError, suggestion
 from prnas.io.reading import validated
 from prnas.space.operations import (
     LARGEST,
+    OPERATIONS,
     STRICT,
-    TYPES,
     Conv,
     Operation,
     OperationField,
@@ -94,7 +94,7 @@ class Setting:
     def _problems(self) -> Iterable[str]:
         if type(self.name) is not str:
             yield f"name must be a string, got {self.name!r:.60}"
-        if not all(isinstance(op, TYPES) for op in self.initial_pool):
+        if not all(isinstance(op, OPERATIONS) for op in self.initial_pool):
             yield "initial_pool must hold operations"
             return
         if len(self.initial_pool) > MOST_CANDIDATES:

@@ -37,6 +37,11 @@ def percent(share: float | None) -> str:
     return "100 %" if share >= 0.9995 else f"{100 * share:.1f} %"
 
 
+def exact_percent(share: float) -> str:
+    """A share of 1 with two decimals, as test errors are reported: '2.51 %'."""
+    return f"{100 * share:.2f} %"
+
+
 def rounded_percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
@@ -50,3 +55,8 @@ def speed(per_second: float) -> str:
     if not math.isfinite(per_second):
         return UNKNOWN
     return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.1f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """'1 epoch', '2 epochs'."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -8,17 +8,17 @@ from prnas.space.analysis.statistics import PoolStatistics, average_statistics, 
 from prnas.space.change import CellChange, Change
 from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import CellPools, Pools
-from prnas.terminal.amounts import rounded_percent
+from prnas.terminal.amounts import counted, rounded_percent
 
 MOST_NAMED = 8  # in one list; a deep search space brings dozens of new operations at once
 
 
 def heading(config: SearchConfig, cycle: int, pools: str) -> str:
-    """'cycle 2/9: 28 pools of 6 (50 % conv, ...); 3 epochs, 1 of grace'; `pools` in short."""
-    one = config.schedule.cycles[cycle]
-    grace = f", {one.grace_epochs} of grace" if one.grace_epochs else ""
-    epochs = "epoch" if one.epochs == 1 else "epochs"
-    return f"cycle {cycle + 1}/{len(config.schedule.cycles)}: {pools}; {one.epochs} {epochs}{grace}"
+    """'cycle 2/9: 28 pools of 6 (50 % conv, ...); 3 epochs (1 grace)'; `pools` in short."""
+    plan = config.schedule.cycles[cycle]
+    grace = f" ({plan.grace_epochs} grace)" if plan.grace_epochs else ""
+    epochs = counted(plan.epochs, "epoch")
+    return f"cycle {cycle + 1}/{len(config.schedule.cycles)}: {pools}; {epochs}{grace}"
 
 
 def pools_in_short(pools: Pools) -> str:
@@ -51,8 +51,9 @@ def _cell(change: CellChange, pools: CellPools) -> list[str]:
         lines.append(f"pruned {len(pruned)}: {_counts(pruned)}")
     if added:
         names = _counts(f"{one.op.label} ({one.morphism})" for one in added)
-        back = sum(one.returned for one in added)
-        lines.append(f"new {len(added)}: {names}" + (f"; {back} held before" if back else ""))
+        returned = sum(one.returned for one in added)
+        back = f"; {returned} of them had been on their edge before" if returned else ""
+        lines.append(f"new {len(added)}: {names}{back}")
     statistics = cell_statistics(pools)
     now = f"now {shares(statistics)}"
     if statistics.similarity is not None:

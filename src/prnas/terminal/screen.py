@@ -14,7 +14,7 @@ from prnas.terminal.output import console, visible
 
 REFRESH_SECONDS = 0.2
 REASONS = {
-    "start": "to begin with",
+    "start": "initial",
     "memory": "as memory allows",
     "out-of-memory": "memory ran out",
 }

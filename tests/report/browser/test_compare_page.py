@@ -61,7 +61,7 @@ def test_configs_that_differ(visit: Any, tmp_path: Path) -> None:
         ["Data", "cifar10", "cifar10", "cifar100"],
         ["Network", *["20 cells, 36 channels"] * 3],
         ["Genotype", *["genotype 1"] * 3],
-        ["training.lr", "–", "0.5", "–"],
+        ["training.lr", "0.025", "0.5", "0.025"],
     ]
     assert seen.page.locator(".confusion-section h2").all_inner_texts() == [
         "Confusion matrix of config A, 2 seeds together",

@@ -113,8 +113,8 @@ def test_hover_toggle_and_zoom(visit: Any, search_page: Path) -> None:
     pointed = epochs[int(found[1]) - 1]
     assert 8 <= int(found[1]) <= 12  # in the middle
     assert (int(found[2]), bool(found[3])) == (pointed.cycle + 1, pointed.grace)
-    assert pointed.validation is not None
-    assert f"validation\n{100 * pointed.validation.accuracy:.1f} %" in tip
+    accuracy = pointed.scores["validation"].accuracy
+    assert f"validation\n{100 * accuracy:.1f} %" in tip
     assert seen.count("[data-chart=loss] .cursor path") == 1  # the same epoch in all charts
     page.mouse.move(2, 2)
 
@@ -134,7 +134,7 @@ def test_hover_toggle_and_zoom(visit: Any, search_page: Path) -> None:
     zoomed = seen.text("[data-where]")
     assert zoomed != "epochs 1–20 of 20"
     page.wait_for_function(  # zoomed as well
-        "document.querySelectorAll('[data-chart=loss] .cycle-number').length < 9"
+        "() => document.querySelectorAll('[data-chart=loss] .cycle-number').length < 9"
     )
     assert button.get_attribute("aria-pressed") == "false"
     plot.dblclick(position={"x": 100, "y": 100})
@@ -277,7 +277,7 @@ def test_a_thousand_epochs_stay_smooth(visit: Any, tmp_path: Path) -> None:
     assert spent < 100
     seen.page.locator("button:has-text('All')").click()
     shown = "document.querySelector('[data-chart=accuracy] .series path').getAttribute('d')"
-    seen.page.wait_for_function(f"{shown}.length > 5000")
+    seen.page.wait_for_function(f"() => {shown}.length > 5000")
     width = seen.page.locator("[data-chart=accuracy]").bounding_box()["width"]
     assert seen.value(shown).count("L") <= 4 * width  # at most four points for a column of pixels
 

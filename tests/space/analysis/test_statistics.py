@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prnas.space.analysis import statistics
 from prnas.space.analysis.statistics import (
     average_statistics,
     cell_statistics,
@@ -12,10 +13,10 @@ from prnas.space.analysis.statistics import (
     kernel_shares,
     mean_statistics,
     pool_similarity,
-    similarity,
     type_shares,
 )
 from prnas.space.change import CellChange, Change
+from prnas.space.edge_pool import EdgePool
 from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
@@ -42,14 +43,14 @@ NO_CHANGE = CellChange(())
     ],
 )
 def test_similarity_of_two(one: Operation, other: Operation, expected: float) -> None:
-    assert similarity(one, other) == pytest.approx(expected)
-    assert similarity(other, one) == similarity(one, other)
+    assert one.similarity(other) == pytest.approx(expected)
+    assert other.similarity(one) == one.similarity(other)
 
 
 @given(operations, operations)
 def test_similarity_is_one_only_for_equals(one: Operation, other: Operation) -> None:
-    assert 0 <= similarity(one, other) <= 1
-    assert (similarity(one, other) == 1) == (one == other)
+    assert 0 <= one.similarity(other) <= 1
+    assert (one.similarity(other) == 1) == (one == other)
 
 
 def test_of_the_initial_pool() -> None:
@@ -65,6 +66,17 @@ def test_shares_add_up(held: list[Operation]) -> None:
     assert sum(type_shares(held).values()) == pytest.approx(1)
     kernels = kernel_shares(held)
     assert not kernels or sum(kernels.values()) == pytest.approx(1)
+
+
+def test_an_own_category_is_named_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pool, "category", "own")
+    monkeypatch.setattr(statistics, "CATEGORIES", ("conv", "pool", "skip", "zero", "own"))
+    without = CellPools(1, (EdgePool.initial((Skip(),)),) * 2)
+    half = CellPools(1, (EdgePool.initial((Skip(), Pool("max"))),) * 2)
+    shares = {"conv": 0, "pool": 0, "skip": 1, "zero": 0}
+    assert cell_statistics(without).types == shares
+    assert cell_statistics(half).types == {**shares, "skip": 0.5, "own": 0.5}
+    assert average_statistics(Pools(without, half)).types == {**shares, "skip": 0.75, "own": 0.25}
 
 
 @given(evolved_pools())

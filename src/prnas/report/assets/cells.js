@@ -17,6 +17,7 @@ export class CellsView {
     this.output = el("output", { class: "step-name" });
     this.ticks = el("div", { class: "slider-ticks", "aria-hidden": "true" });
     this.playButton = toolButton("▶", "Play the cycles one after the other", () => this.play());
+    this.keys = el("div", { class: "keys" });
     this.panels = el("div", { class: "cells" });
     this.tree = new TreeView((role, number) => this.select(role, number));
     this.node = el(
@@ -38,23 +39,22 @@ export class CellsView {
         this.playButton,
         this.output,
       ),
-      this.legend(),
+      this.keys,
       this.panels,
       this.tree.node,
     );
   }
 
   legend() {
-    const key = (className, text) => el("span", { class: `key ${className}` }, el("i"), text);
-    return el(
-      "div",
-      { class: "keys" },
-      key("type-conv", "conv: kernel, d dilation, ×[widths]"),
-      key("type-pool", "pool"),
-      key("type-skip", "skip"),
-      el("span", { class: "key" }, el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
-      el("span", { class: "key" }, el("s", null, "pruned"), " at its end"),
-      el("span", { class: "key" }, el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"),
+    const about = { conv: "conv: kernel, d dilation, ×[widths]" };
+    const key = (...children) => el("span", { class: "key" }, children);
+    const colors = Object.entries(this.run.cycles.colors);
+    replace(
+      this.keys,
+      colors.map(([type, color]) => el("span", { class: `key color-${color}` }, el("i"), about[type] || type)),
+      key(el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
+      key(el("s", null, "pruned"), " at its end"),
+      key(el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"),
     );
   }
 
@@ -77,6 +77,7 @@ export class CellsView {
       this.ticks,
       [...Array(this.lastStep + 1).keys()].map((step) => el("span", null, label(step))),
     );
+    this.legend();
     this.key = null;
     this.go(atEnd ? this.lastStep : this.step);
   }
@@ -161,7 +162,7 @@ export class CellsView {
   }
 
   card(role, number, [ops, weights, pruned, added], fresh) {
-    const { operations, types, morphisms, positions } = this.run.cycles;
+    const { operations, types, colors, morphisms, positions } = this.run.cycles;
     const scores = new Map(pruned);
     const order = ops.map((_, i) => i);
     if (weights) order.sort((a, b) => scores.has(ops[a]) - scores.has(ops[b]) || weights[b] - weights[a]);
@@ -173,7 +174,7 @@ export class CellsView {
       const title = this.candidateTitle(op, weight, gone, fresh.has(op));
       const row = el(
         "span",
-        { class: `candidate type-${types[op]}${gone ? " pruned" : ""}`, title },
+        { class: `candidate color-${colors[types[op]]}${gone ? " pruned" : ""}`, title },
         weights ? el("span", { class: "bar" }) : null,
         el(
           "span",
@@ -194,7 +195,7 @@ export class CellsView {
       const came = `${morphisms[morphism]} of ${operations[parent]}, ${drawn}${returned ? "; held before" : ""}`;
       return el(
         "span",
-        { class: `child type-${types[child]}`, title: `${operations[child]}: ${came}` },
+        { class: `child color-${colors[types[child]]}`, title: `${operations[child]}: ${came}` },
         el("b", { class: "child-mark" }, "+"),
         brief(operations[child]),
         returned ? " ↺" : null,

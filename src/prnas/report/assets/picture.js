@@ -2,14 +2,6 @@
 import { el, svg } from "./dom.js";
 
 export const ROLES = ["normal", "reduction"];
-const PAINTS = {
-  "#e4e9ee": "input",
-  "#9cc9f2": "node",
-  "#fdb863": "output",
-  "#fff3b8": "conv",
-  "#dccdf0": "pool",
-  "#ffffff": "other",
-};
 
 export function drawPicture(data, label) {
   const [width, height] = data.size;
@@ -17,23 +9,19 @@ export function drawPicture(data, label) {
     switch (item[0]) {
       case "box": {
         const [, x, y, w, h, rx, paint] = item;
-        return svg("rect", { x, y, width: w, height: h, rx, class: `paint-${PAINTS[paint] || "other"}` });
+        return svg("rect", { x, y, width: w, height: h, rx, class: paint });
       }
       case "text": {
         const [, x, y, textLength, size, text] = item;
         return svg("text", { x, y, "font-size": size, textLength, lengthAdjust: "spacingAndGlyphs" }, text);
       }
       case "curve": {
-        const [, color, w, points] = item;
-        return svg("path", {
-          d: curvePath(points),
-          "stroke-width": w,
-          class: color === "#c7721b" ? "line-concat" : "line",
-        });
+        const [, w, points, paint] = item;
+        return svg("path", { d: curvePath(points), "stroke-width": w, class: `line ${paint}` });
       }
       default: {
-        const [, color, points] = item;
-        return svg("polygon", { points: points.join(" "), class: color === "#c7721b" ? "tip-concat" : "tip" });
+        const [, points, paint] = item;
+        return svg("polygon", { points: points.join(" "), class: `tip ${paint}` });
       }
     }
   });

@@ -157,7 +157,7 @@ export class TreeView {
   }
 
   row(one, y, x, unit, gutter, until, columns, chosen) {
-    const { operations, types, morphisms } = this.run.cycles;
+    const { operations, types, colors, morphisms } = this.run.cycles;
     const end = Math.min(one.to ?? until, columns);
     const indent = Math.min(one.depth * 12, gutter * 0.3);
     const bars = [];
@@ -177,7 +177,7 @@ export class TreeView {
     const origin = one.morphism === null ? "from the start" : morphisms[one.morphism] + (one.returned ? " ↺" : "");
     return svg(
       "g",
-      { class: `tree-row type-${types[one.op]}` },
+      { class: `tree-row color-${colors[types[one.op]]}` },
       svg("title", null, this.sentence(one)),
       one.depth ? svg("path", { class: "tree-branch", d: `M${indent - 8} ${y - 14}V${y - 3}H${indent - 2}` }) : null,
       svg("text", { class: "tree-name", x: indent, y: y - 1 }, operations[one.op]),

@@ -1,53 +1,6 @@
-"""When two cells are the same, and how far apart they are otherwise."""
+"""How far apart two genotypes are; 0 if they differ in nothing but the order of nodes."""
 
 from prnas.space.genotype import NUM_INPUTS, Cell, Edge, Genotype, Node
-
-# Ties among look-alike nodes branch; past this many branches the given order decides.
-_MOST_BRANCHES = 720
-
-
-def canonical(genotype: Genotype) -> Genotype:
-    """The same genotype whatever the order of edges, of nodes, and of the concatenation.
-
-    Among more than some hundred equally good orders of look-alike nodes (six twins have 720), the
-    given order decides.
-    """
-    return Genotype(canonical_cell(genotype.normal), canonical_cell(genotype.reduction))
-
-
-def canonical_cell(cell: Cell) -> Cell:
-    """Nodes renumbered so that, one by one, the smallest description comes first."""
-    partial: list[tuple[int, ...]] = [()]  # orders of the nodes placed so far, all equally small
-    for _ in cell.nodes:
-        ranked: dict[tuple[bool, Node], list[tuple[int, ...]]] = {}
-        for order in partial:
-            new = _numbering(order)
-            for number, node in enumerate(cell.nodes):
-                if number in order or any(edge.input not in new for edge in node):
-                    continue
-                key = (NUM_INPUTS + number not in cell.concat, _renamed(node, new))
-                ranked.setdefault(key, []).append((*order, number))
-        partial = ranked[min(ranked)][:_MOST_BRANCHES]
-    return min(
-        (_reordered(cell, order) for order in partial), key=lambda one: (one.nodes, one.concat)
-    )
-
-
-def _numbering(order: tuple[int, ...]) -> dict[int, int]:
-    """New state numbers: the cell's inputs, then the nodes in their order."""
-    return {new: old for old, new in _numbering_of(order).items()}
-
-
-def _renamed(node: Node, new: dict[int, int]) -> Node:
-    first, second = sorted(Edge(new[edge.input], edge.op) for edge in node)
-    return first, second
-
-
-def _reordered(cell: Cell, order: tuple[int, ...]) -> Cell:
-    new = _numbering(order)
-    nodes = tuple(_renamed(cell.nodes[number], new) for number in order)
-    repeated = any(first.input == second.input for first, second in nodes)
-    return Cell(nodes, tuple(sorted(new[state] for state in cell.concat)), repeated)
 
 
 def edit_distance(one: Genotype, other: Genotype) -> int:

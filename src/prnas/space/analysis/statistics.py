@@ -9,29 +9,19 @@ from statistics import fmean
 from prnas.space.change import CellChange, Change, EdgeChange
 from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import ROLES
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip
+from prnas.space.operations import CATEGORIES, Conv, Operation
 from prnas.space.pools import CellPools, Pools
 
-TYPES_SHOWN = ("conv", "pool", "skip", "zero")
-
-
-def op_type(op: Operation) -> str:
-    """'conv', 'pool', 'skip' or 'zero'."""
-    match op:
-        case Conv() | Conv1x7x1():
-            return "conv"
-        case Pool():
-            return "pool"
-        case Skip():
-            return "skip"
-        case _:
-            return "zero"
+# The categories that shares always name; others are named where there are any. So an operation that
+# a search does not use leaves its records as they are.
+ALWAYS_NAMED = ("conv", "pool", "skip", "zero")
 
 
 def type_shares(operations: Sequence[Operation]) -> dict[str, float]:
-    """The share of each type; they add up to 1."""
-    counts = Counter(map(op_type, operations))
-    return {name: counts[name] / len(operations) for name in TYPES_SHOWN}
+    """The share of each category of operations; they add up to 1."""
+    counts = Counter(op.category for op in operations)
+    named = [name for name in CATEGORIES if name in ALWAYS_NAMED or counts[name]]
+    return {name: counts[name] / len(operations) for name in named}
 
 
 def kernel_shares(operations: Iterable[Operation]) -> dict[int, float]:
@@ -40,26 +30,9 @@ def kernel_shares(operations: Iterable[Operation]) -> dict[int, float]:
     return {kernel: counts[kernel] / counts.total() for kernel in sorted(counts)}
 
 
-def similarity(one: Operation, other: Operation) -> float:
-    """0 across types, else (1+k)/(1+n) for k of n equal parameters.
-
-    Expansions count partly: by the share of places, up to the longer one's depth, that agree.
-    """
-    match one, other:
-        case Conv(), Conv():
-            depth = max(len(one.expansions), len(other.expansions))
-            agreeing = sum(map(int.__eq__, one.expansions, other.expansions))
-            equal = (one.kernel == other.kernel) + (one.dilation == other.dilation)
-            return (1 + equal + (agreeing / depth if depth else 1)) / 4
-        case Pool(), Pool():
-            return (1 + (one.kind == other.kind) + (one.kernel == other.kernel)) / 3
-        case _:
-            return float(type(one) is type(other))
-
-
 def pool_similarity(operations: Sequence[Operation]) -> float | None:
     """The mean similarity over all pairs; `None` for fewer than two candidates."""
-    pairs = [similarity(one, other) for one, other in combinations(operations, 2)]
+    pairs = [one.similarity(other) for one, other in combinations(operations, 2)]
     return fmean(pairs) if pairs else None
 
 
@@ -116,9 +89,10 @@ def mean_statistics(parts: Sequence[PoolStatistics]) -> PoolStatistics:
     """The mean of several statistics; what a part does not have, it does not count for."""
     with_kernels = [part.kernels for part in parts if part.kernels]
     sizes = sorted({size for kernels in with_kernels for size in kernels})
+    names = [name for name in CATEGORIES if any(name in part.types for part in parts)]
     return PoolStatistics(
         num_candidates=fmean(part.num_candidates for part in parts),
-        types={name: fmean(part.types[name] for part in parts) for name in TYPES_SHOWN},
+        types={name: fmean(part.types.get(name, 0.0) for part in parts) for name in names},
         kernels={size: fmean(kernels.get(size, 0.0) for kernels in with_kernels) for size in sizes},
         similarity=_mean([part.similarity for part in parts]),
         parent_probability=_mean([part.parent_probability for part in parts]),

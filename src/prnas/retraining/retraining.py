@@ -1,0 +1,281 @@
+"""The training of a final network: epochs, tests, and the model at the end."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from prnas.config.retrain import LAST_EPOCHS, RetrainConfig
+from prnas.data.dataset import DataSet, Images
+from prnas.io.errors import UserError
+from prnas.models.card import MOST_VALUES, ModelCard, values_inside
+from prnas.models.model import FOLDER, Model, network_of, save_model
+from prnas.retraining.state import RetrainState
+from prnas.runs.attempt import Outcome, attempt
+from prnas.runs.checked_state import whole
+from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.evaluation import evaluate
+from prnas.runs.events import RetrainResult, RunStart
+from prnas.runs.generators import torch_generator
+from prnas.runs.preparation import check_sizes, cosine, draw_indices
+from prnas.runs.records import EpochRecord, Score, TrainedRecord
+from prnas.runs.run import Run, RunContext
+from prnas.runs.state import Tally
+from prnas.space.network_size import NetworkSize, network_size
+
+
+def learning_rate(config: RetrainConfig, epoch: int, progress: float) -> float:
+    """Of a step in `epoch`, after which `progress` epochs are done: warm-up, then cosine."""
+    training = config.training
+    warmup = training.warmup_epochs
+    if epoch < warmup:
+        return training.lr * min(progress / warmup, 1.0)
+    return cosine(training.lr, training.lr_min, epoch - warmup, training.epochs - warmup)
+
+
+class Retraining(Run[RetrainConfig, RetrainState]):
+    """A training under way."""
+
+    config_type = RetrainConfig
+    weights_part = "training"
+    epoch_type = "training"
+
+    def __init__(
+        self, context: RunContext[RetrainConfig], checkpoint: Checkpoint | None = None
+    ) -> None:
+        super().__init__(context, checkpoint)
+        self.validation_batch = self.config.testing.batch
+        self.trained: TrainedRecord | None = None
+        self._tested: tuple[Tally, Tensor] | None = None  # after the latest step
+        if checkpoint is not None:
+            self._load_result(checkpoint.state["trained"])
+        if self.config.compute.compile:
+            for cell in self.state.network.cells:  # the whole network takes minutes to compile
+                cell.compile(dynamic=True)
+
+    def _load_result(self, trained: Mapping[str, Any] | None) -> None:
+        position, epochs = self.state.position, self.config.training.epochs
+        whole("epoch", position.epoch, most=epochs)
+        if trained is not None:
+            self.trained = TrainedRecord(**trained)
+        elif position.done or (position.epoch == epochs and not self.state.errors):
+            raise ValueError("the run is said to be done, but has no results")
+
+    @classmethod
+    def prepare(cls, config: RetrainConfig, data: DataSet, num_processes: int) -> dict[str, Tensor]:
+        network, shape = config.network, data.shape
+        indices = draw_indices(config.data, data, torch_generator(config.seed, "images"))
+        if values_inside(shape, network.channels, network.stem) > MOST_VALUES:
+            raise UserError(
+                f"images of {shape[1]} x {shape[2]} pixels are too large for {network.channels} "
+                "channels: set data.image_size or network.channels lower"
+            )
+        halvings = 2 if network.stem == "cifar" else 5
+        auxiliary = network.auxiliary_weight > 0
+        check_sizes(config, data, len(indices), num_processes, halvings, auxiliary)
+        return {"training": indices}
+
+    def compared_images(self) -> Sequence[Images]:
+        return [self.data.train, self.data.test]
+
+    def make_state(self, saved: Mapping[str, Any] | None) -> RetrainState:
+        data, processes = self.data, self.processes
+        return RetrainState(
+            self.config, data.num_classes, data.shape[0], processes.device, processes.dtype, saved
+        )
+
+    def extra_state(self) -> dict[str, Any]:
+        return {"trained": self.trained.model_dump() if self.trained else None}
+
+    # ---------------------------------------------------------------- the whole training
+
+    def finish(self) -> None:
+        position = self.state.position
+        while position.epoch < self.config.training.epochs:
+            self.train_epoch()
+            self.end_epoch()
+        if not position.done:
+            self._end()
+        if self.folder is not None:  # again for a finished run: resuming it repairs its result
+            self.folder.writing(FOLDER, self._save_model)
+
+    @property
+    def lr(self) -> float:
+        return self.state.epoch.lr
+
+    @property
+    def drop_path(self) -> float:
+        epoch, epochs = self.state.position.epoch, self.config.training.epochs
+        return self.config.network.drop_path * epoch / epochs
+
+    @property
+    def size(self) -> NetworkSize:
+        network, (channels, height, width) = self.config.network, self.data.shape
+        return network_size(
+            self.config.genotype,
+            network.channels,
+            network.cells,
+            self.data.num_classes,
+            stem=network.stem,
+            output=network.output,
+            input_channels=channels,
+            image_size=(height, width),
+        )
+
+    # ---------------------------------------------------------------- an epoch
+
+    def take_step(self) -> None:
+        state, position = self.state, self.state.position
+        batch = self.batch.batch * self.processes.size
+        progress = (position.images + batch) / self.epoch_images
+        state.epoch.lr = learning_rate(self.config, position.epoch, progress)
+        for group in state.optimizer.param_groups:
+            group["lr"] = state.epoch.lr
+        state.network.drop_path_probability = self.drop_path
+        self._tested = None
+        outcome = attempt(self, ["training"], self._gradients)
+        with state.timed("training"):
+            norm = self.config.training.gradient_norm
+            self.optimize("training", state.parameters, state.optimizer, norm)
+            self.count("training", outcome)
+            if state.averaged is not None:
+                state.averaged.update_parameters(state.network)
+
+    def _gradients(self) -> Outcome:
+        """The outcome is the main classifier's; the auxiliary head only adds to the gradients."""
+        state, config = self.state, self.config
+        images, labels = self.next_images("training")
+        smoothing = config.training.label_smoothing
+        with state.timed("training"):
+            with self.processes.autocast():
+                out = state.network(images, state.generators["drop path"])
+                logits, auxiliary = out if isinstance(out, tuple) else (out, None)
+                loss = F.cross_entropy(logits, labels, label_smoothing=smoothing)
+                total = loss
+                if auxiliary is not None:
+                    second = F.cross_entropy(auxiliary, labels, label_smoothing=smoothing)
+                    total = loss + config.network.auxiliary_weight * second
+            total.backward()
+            return Outcome.of(loss, logits, labels)
+
+    def _test(self) -> tuple[Tally, Tensor]:
+        if self._tested is None:
+            indices = torch.arange(len(self.data.test))
+            with self.state.timed("testing"):
+                network = self.state.final_network
+                self._tested = evaluate(self, network, self.data.test, indices, "training")
+            self.probe.reset()  # the next batch size follows from training, not from this
+        return self._tested
+
+    def validate(self) -> dict[str, Score]:
+        """On the test part. It is only measured: nothing is chosen by it."""
+        training = self.config.training
+        left = training.epochs - self.state.position.epoch
+        if not self.is_validated(self.config.testing.epochs, left):
+            return {}
+        tally, _ = self._test()
+        self.state.errors = [*self.state.errors, 1 - tally.accuracy][-LAST_EPOCHS:]
+        return {"test": tally.score}
+
+    def epoch_work(self) -> list[float]:
+        return [1.0] * self.config.training.epochs
+
+    # ---------------------------------------------------------------- the end
+
+    def _end(self) -> None:
+        self.processes.check_equal(self.state.parameters, "weights")
+        test, confusion = self._test()
+        self.trained = TrainedRecord(
+            test_error=fmean(self.state.errors),
+            averaged_epochs=len(self.state.errors),
+            test=test.score,
+            parameters=self.size.parameters,
+            macs=self.size.macs,
+            class_names=list(self.data.class_names),
+            confusion=confusion.tolist(),
+            seconds=self.state.elapsed,
+        )
+        self.record(self.trained)
+        self.state.position.done = True
+        self.save()
+
+    def _save_model(self) -> None:
+        assert self.folder is not None
+        save_model(self.folder.path / FOLDER, self.state.final_network, self._card())
+
+    def _card(self) -> ModelCard:
+        assert self.trained is not None
+        network = self.config.network
+        config = self.config.to_data()
+        del config["genotype"]  # the card has it already
+        return ModelCard(
+            genotype=self.config.genotype,
+            channels=network.channels,
+            cells=network.cells,
+            stem=network.stem,
+            output=network.output,
+            input_shape=self.data.shape,
+            class_names=self.data.class_names,
+            mean=self.normalization.mean,
+            std=self.normalization.std,
+            config=config,
+            results={
+                "test_error": self.trained.test_error,
+                "averaged_epochs": self.trained.averaged_epochs,
+                "last_test_accuracy": self.trained.test.accuracy,
+                "parameters": self.trained.parameters,
+                "macs": self.trained.macs,
+            },
+        )
+
+    def model(self) -> Model:
+        """The trained model, on the CPU, for use."""
+        card = self._card()
+        network = network_of(card)
+        weights = {
+            name: value.detach().cpu().float() if value.is_floating_point() else value.cpu()
+            for name, value in self.state.final_network.state_dict().items()
+            if not name.startswith("auxiliary.")
+        }
+        network.load_state_dict(weights)
+        return Model(network, card).eval()
+
+    # ---------------------------------------------------------------- events and messages
+
+    def start_event(self) -> RunStart:
+        return RunStart(
+            config=self.config,
+            folder=self.folder.path if self.folder else None,
+            device=str(self.processes.device),
+            world_size=self.processes.size,
+            num_parameters=self.size.parameters,
+            train_images=self.epoch_images,
+            resumed=self.resumed,
+            cycle=0,
+            epoch=self.state.position.epoch,
+            macs=self.size.macs,
+            test_images=len(self.data.test),
+        )
+
+    def result(self) -> RetrainResult:
+        assert self.trained is not None
+        records = self.all_records()
+        return RetrainResult(
+            model=self.model(),
+            folder=self.folder.path if self.folder else None,
+            seed=self.config.seed,
+            test_error=self.trained.test_error,
+            averaged_epochs=self.trained.averaged_epochs,
+            epochs=tuple(record for record in records if isinstance(record, EpochRecord)),
+            parameters=self.trained.parameters,
+            macs=self.trained.macs,
+            seconds=self.state.elapsed,
+        )
+
+    def advice(self, fault: str) -> str:
+        if fault == "out-of-memory":
+            return "in a new run, set batch.min, channels or cells lower."
+        return "In a new run, try a smaller training.lr or gradient_norm; and look at the data."

@@ -1,0 +1,119 @@
+"""A try at computing gradients, repeated with fewer images at a time if memory runs out.
+
+All processes of a run must go through the same exchanges in the same order. A process that runs out
+of memory leaves the computation and says so in its next exchange. A process that wants to average
+something in the midst of the computation (`average`) learns of it there, before anything is
+averaged, and starts anew as well.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from prnas.io.memory import is_out_of_memory, recover_memory
+from prnas.runs import faults
+
+if TYPE_CHECKING:
+    from prnas.runs.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a forward pass has shown: the mean loss, and the number of correct predictions."""
+
+    loss: float
+    correct: float
+
+    @classmethod
+    def of(cls, loss: Tensor, logits: Tensor, labels: Tensor) -> "Outcome":
+        """As numbers: the one point of a step where the host waits for the device."""
+        with torch.no_grad():
+            correct = (logits.argmax(1) == labels).sum()
+            numbers = torch.stack([loss.detach(), correct.to(loss.dtype)]).tolist()
+        return cls(*numbers)
+
+
+class _OtherProcessFailed(Exception):  # noqa: N818 - not an error of this process
+    """Another process ran out of memory in the attempt under way."""
+
+
+def attempt(
+    run: "Run[Any, Any]", parts: Sequence[str], gradients: Callable[[], Outcome]
+) -> Outcome:
+    """Compute gradients from the next images of one or more parts of a step.
+
+    `gradients` reads the images with `run.next_images`, and leaves all else but gradients and
+    running statistics as it was, also when it raises. If memory runs out, here or in another
+    process, the streams of these parts and all generators go back to where they were, and it is
+    called again for a smaller batch. Running statistics do not go back; therefore the run is saved
+    soon, so that a resumed one need not repeat this.
+    """
+    key = run.state.position.key("+".join(parts))
+    while run.batch.known_to_fail(key) is not None:
+        _lower_batch(run, key)
+    while True:
+        streams = {part: run.streams[part].state() for part in parts}
+        generators = {name: one.get_state() for name, one in run.state.generators.items()}
+        outcome, failed, not_finite = None, False, False
+        try:
+            with run.reading(parts):
+                outcome = gradients()
+        except _OtherProcessFailed:
+            failed = True  # all processes know it already
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            # The error itself is let go here: it holds what filled the memory.
+        if not failed:
+            failed, not_finite = _agreed(run, outcome)
+        if not failed:
+            assert outcome is not None
+            if not_finite:
+                raise faults.not_finite(run, parts[0], "loss")
+            return outcome
+        run.save_soon = True
+        _clear_memory(run)
+        for part, state in streams.items():
+            run.streams[part].load_state(state)
+        for name, state in generators.items():
+            run.state.generators[name].set_state(state)
+        if not _lower_batch(run, key):
+            raise faults.out_of_memory(run)
+
+
+def average(run: "Run[Any, Any]", tensors: Sequence[Tensor]) -> None:
+    """Replace tensors by their means over all processes, within an attempt."""
+
+    def agree() -> None:
+        failed, _ = run.processes.maximum([0.0, 0.0])
+        if failed:
+            raise _OtherProcessFailed
+
+    run.processes.average(tensors, agree)
+
+
+def _agreed(run: "Run[Any, Any]", outcome: Outcome | None) -> tuple[bool, bool]:
+    """Whether any process ran out of memory, and whether any has a loss that is not finite."""
+    not_finite = outcome is not None and not math.isfinite(outcome.loss)
+    failed, broken = run.processes.maximum([float(outcome is None), float(not_finite)])
+    return bool(failed), bool(broken)
+
+
+def _lower_batch(run: "Run[Any, Any]", key: str) -> bool:
+    lowered = run.batch.lower(key)
+    if lowered:
+        run.record_batch("out-of-memory")
+    return lowered
+
+
+def _clear_memory(run: "Run[Any, Any]") -> None:
+    run.last_images = None
+    for parameter in run.state.module.parameters():
+        parameter.grad = None
+    if run.processes.device.type == "cuda":
+        torch.cuda.empty_cache()
+    recover_memory()

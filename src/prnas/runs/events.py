@@ -1,0 +1,157 @@
+"""The events of a run, and the callbacks that receive them. Callbacks watch; they change nothing.
+
+Searches and trainings have the same events; what only one kind of run has is `None` in the other.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from prnas.config.retrain import RetrainConfig
+from prnas.config.search import SearchConfig
+from prnas.io.errors import suggestion
+from prnas.models.model import Model
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Score
+from prnas.space.genotype import Genotype
+from prnas.space.pools import Pools
+
+
+@dataclass(frozen=True, slots=True)
+class RunStart:
+    """A run begins, or is resumed. `cycle` and `epoch` are those of the next step, from 0."""
+
+    config: SearchConfig | RetrainConfig
+    folder: Path | None
+    device: str
+    world_size: int  # Number of processes.
+    num_parameters: int  # Weights of the supernet, or of the network without auxiliary head.
+    train_images: int  # Images that train the weights in an epoch.
+    resumed: bool
+    cycle: int
+    epoch: int
+    pools: Pools | None = None  # Candidates of a search.
+    macs: int | None = None  # Multiply-accumulates of a trained network for an image.
+    test_images: int | None = None  # Images that a training tests on.
+
+    @property
+    def is_search(self) -> bool:
+        return isinstance(self.config, SearchConfig)
+
+    @property
+    def epochs_of_cycles(self) -> tuple[int, ...]:
+        """The number of epochs in each cycle; a training is one cycle."""
+        if isinstance(self.config, SearchConfig):
+            return tuple(cycle.epochs for cycle in self.config.schedule.cycles)
+        return (self.config.training.epochs,)
+
+    @property
+    def at_end_of_cycle(self) -> bool:
+        """Whether all epochs of the cycle are done, so that at most its end is left."""
+        return self.epoch >= self.epochs_of_cycles[self.cycle]
+
+
+@dataclass(frozen=True, slots=True)
+class StepEvent:
+    """A step is done."""
+
+    cycle: int
+    epoch: int
+    step: int  # Number of steps of the epoch so far.
+    grace: bool
+    images: int  # Images that trained the weights in the epoch so far.
+    epoch_images: int  # Images that will train the weights in the whole epoch.
+    lr: float
+    batch: int
+    scores: Mapping[str, Score]  # Means over the epoch so far, named as in `EpochRecord`.
+    images_per_second: float
+    memory: float  # Peak, in bytes.
+    seconds_left: float | None  # For the whole run; `None` if it is too early to tell.
+
+
+@dataclass(frozen=True, slots=True)
+class Validating:
+    """Validation or a test makes progress."""
+
+    images: int
+    of_images: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found. `folder` is `None` for a search that wrote nothing."""
+
+    genotype: Genotype
+    folder: Path | None
+    epochs: tuple[EpochRecord, ...]
+    cycles: tuple[CycleRecord, ...]
+    seconds: float
+
+    @property
+    def validation_accuracy(self) -> float | None:
+        """The last one that was measured."""
+        for epoch in reversed(self.epochs):
+            if "validation" in epoch.scores:
+                return epoch.scores["validation"].accuracy
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RetrainResult:
+    """What a training ended with. `folder` is `None` for one that wrote nothing.
+
+    `test_error` is the mean over the last `averaged_epochs` epochs.
+    """
+
+    model: Model
+    folder: Path | None
+    seed: int
+    test_error: float
+    averaged_epochs: int
+    epochs: tuple[EpochRecord, ...]
+    parameters: int
+    macs: int
+    seconds: float
+
+
+class Callback:
+    """Watches a run of any kind. Override what you need."""
+
+    def on_start(self, start: RunStart) -> None: ...
+
+    def on_step(self, step: StepEvent) -> None: ...
+
+    def on_batch(self, record: BatchRecord) -> None:
+        """The batch size is another one from now on."""
+
+    def on_validating(self, progress: Validating) -> None: ...
+
+    def on_epoch(self, record: EpochRecord) -> None: ...
+
+    def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
+        """A cycle of a search is over; `pools` are those after the change."""
+
+    def on_message(self, text: str) -> None:
+        """There is something that a person should know."""
+
+    def on_end(self, result: SearchResult | RetrainResult) -> None:
+        """The run has reached its end."""
+
+    def close(self) -> None:
+        """The run is over, however it ended."""
+
+
+TrainingCallback = Callback
+_HOOKS = frozenset(name for name in vars(Callback) if name.startswith("on_"))
+
+
+def check_callbacks(callbacks: Iterable[object]) -> None:
+    """Raise a `TypeError` for what is no callback, and for a hook that no run would call."""
+    for callback in callbacks:
+        if not isinstance(callback, Callback):
+            raise TypeError(f"a callback must be a prnas.Callback object, got {callback!r:.200}")
+        for name in dir(callback):
+            if name.startswith("on_") and name not in _HOOKS:
+                raise TypeError(
+                    f"{type(callback).__name__}.{name} would never be called: there is no such "
+                    f"event.{suggestion(name, _HOOKS)}"
+                )

@@ -1,0 +1,423 @@
+"""The training loop shared by searches and retraining: epochs, checkpoints, resume, stop."""
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from prnas.config.retrain import LAST_EPOCHS
+from prnas.config.search import RunConfig
+from prnas.data.augment import Augmentation
+from prnas.data.dataset import DataSet, Images, normalization
+from prnas.data.streams import Stream
+from prnas.io.memory import check_room, is_out_of_memory
+from prnas.runs import faults
+from prnas.runs.attempt import Outcome
+from prnas.runs.batch_size import BatchSize, MemoryProbe
+from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.events import RunStart, StepEvent
+from prnas.runs.folder import RECORDS, RunFolder
+from prnas.runs.generators import seed_for
+from prnas.runs.preparation import check_same, digest_of
+from prnas.runs.processes import Processes
+from prnas.runs.records import BatchRecord, EpochRecord, Record, Score, read_records
+from prnas.runs.state import RunState
+from prnas.runs.time_left import seconds_left
+
+# Writing a checkpoint needs memory for about three copies of its tensors.
+_CHECKPOINT_COPIES = 3
+C = TypeVar("C", bound=RunConfig)
+S = TypeVar("S", bound=RunState)
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """A signal stopped the run at a step's end; its state is saved in `folder`, if it has one."""
+
+    def __init__(self, folder: Path | None, number: int) -> None:
+        super().__init__("the run was stopped")
+        self.folder, self.number = folder, number
+
+
+@dataclass(frozen=True)
+class RunContext(Generic[C]):
+    """What a run works with."""
+
+    config: C
+    data: DataSet
+    indices: Mapping[str, Tensor]  # training images of each part of a step
+    processes: Processes
+    probe: MemoryProbe
+    folder: RunFolder | None
+    callbacks: Sequence[Any]
+    stop_signal: Callable[[], int]  # number of the signal that asks to stop, or 0
+    should_save: Callable[[], bool] = lambda: False
+    replay: bool = True  # whether batch decisions of an earlier session are repeated
+
+
+class Run(ABC, Generic[C, S]):
+    """A run under way. `go` continues from wherever its state stands.
+
+    The subclasses are `prnas.searching.search.Search` and
+    `prnas.retraining.retraining.Retraining`.
+    """
+
+    config_type: ClassVar[type[RunConfig]]
+    weights_part: ClassVar[str]  # the part of a step whose images make up an epoch
+    epoch_type: ClassVar[Literal["epoch", "training"]]  # the type of its epochs' records
+    validation_batch = 1
+
+    def __init__(self, context: RunContext[C], checkpoint: Checkpoint | None) -> None:
+        """A new run, or one that goes on exactly where `checkpoint` was written."""
+        self.config, self.data, self.processes = context.config, context.data, context.processes
+        self.indices, self.probe, self.folder = context.indices, context.probe, context.folder
+        self.callbacks, self._context = context.callbacks, context
+        config, data, processes = self.config, self.data, self.processes
+        self.epoch_images = len(self.indices[self.weights_part])
+        used = torch.cat(list(self.indices.values())).sort().values
+        self.normalization = normalization(data.train, used)
+        self.data_digest = digest_of(self.compared_images(), data.class_names, self.normalization)
+        if checkpoint is not None:
+            check_same("data", checkpoint.state, self.data_digest)
+        self.streams = {
+            part: Stream(
+                data.train,
+                indices,
+                seed_for(config.seed, "stream", part),
+                processes.rank,
+                processes.size,
+            )
+            for part, indices in self.indices.items()
+        }
+        folder = self.folder
+        self.batch = BatchSize(
+            config.batch_rule,
+            self.probe,
+            self._log_batch,
+            lambda share: processes.maximum([share])[0],
+            self.epoch_images // processes.size,
+            processes.broadcast(folder.batch_decisions() if folder and context.replay else {}),
+        )
+        augment = config.images
+        self.augmentation = Augmentation(
+            augment.flip, augment.crop_padding, augment.cutout, self.normalization
+        )
+        self.resumed = checkpoint is not None
+        self.records: list[Record] = []  # the records of a run that has no folder
+        self.last_images: Tensor | None = None  # images of the step under way
+        self._readable: Sequence[str] = ()  # parts that the attempt under way may read
+        self.last_save, self.save_soon = time.monotonic(), False
+        self.state = self.make_state(checkpoint.state if checkpoint else None)
+        if checkpoint is not None:
+            self.state.load_tensors(checkpoint.tensors)
+            self.batch.load_state(checkpoint.state["batch"])
+            for part, stream in self.streams.items():
+                stream.load_state(checkpoint.state["streams"][part])
+
+    # ---------------------------------------------------------------- what each kind of run says
+
+    @classmethod
+    @abstractmethod
+    def prepare(cls, config: C, data: DataSet, num_processes: int) -> dict[str, Tensor]:
+        """The training images of each part of a step; a `UserError` if they cannot be used."""
+
+    @abstractmethod
+    def compared_images(self) -> Sequence[Images]:
+        """The images that must be the same when the run is resumed."""
+
+    @abstractmethod
+    def make_state(self, saved: Mapping[str, Any] | None) -> S:
+        """The first state, or that of a checkpoint's plain data, before its tensors are loaded."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """All that is left of the run."""
+
+    @abstractmethod
+    def take_step(self) -> None:
+        """One step: all its parts."""
+
+    @property
+    @abstractmethod
+    def lr(self) -> float:
+        """The learning rate of the network's weights."""
+
+    @property
+    def grace(self) -> bool:
+        """Whether this epoch of a search trains the network's weights only."""
+        return False
+
+    @property
+    def drop_path(self) -> float | None:
+        """The drop-path probability of a retraining."""
+        return None
+
+    @abstractmethod
+    def validate(self) -> dict[str, Score]:
+        """Scores that are measured at the end of an epoch, if they are due, by name."""
+
+    @abstractmethod
+    def epoch_work(self) -> list[float]:
+        """The relative cost of each epoch of the whole run."""
+
+    @abstractmethod
+    def start_event(self) -> RunStart:
+        """What callbacks get at the start."""
+
+    @abstractmethod
+    def result(self) -> Any:
+        """What the finished run returns."""
+
+    @abstractmethod
+    def advice(self, fault: Literal["out-of-memory", "not finite"]) -> str:
+        """What a user may try after a fault."""
+
+    def step_name(self, part: str) -> str:
+        """The name of a part of a step in messages."""
+        return part
+
+    def extra_state(self) -> dict[str, Any]:
+        """Plain data that a checkpoint holds besides the state."""
+        return {}
+
+    # ---------------------------------------------------------------- from start to end
+
+    def go(self) -> None:
+        """Start or continue, until the end or until a signal raises `Stopped`."""
+        if not self.resumed:
+            self.record_batch("start")
+            self.save()
+        try:
+            self.finish()
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise faults.out_of_memory(self) from None  # where no smaller batch helps
+
+    def save(self) -> None:
+        """Write a checkpoint of the whole state; only the first process writes."""
+        self.last_save, self.save_soon = time.monotonic(), False
+        faults.check_finite(self)
+        if self.folder is None:
+            return
+        with self.state.timed("saving"):
+            records, content = self.folder.records_state()
+            more = {
+                "config": self.folder.config_digest,
+                "data": self.data_digest,
+                "batch": self.batch.state(),
+                "streams": {part: stream.state() for part, stream in self.streams.items()},
+                "records": records,
+                **self.extra_state(),
+            }
+            checkpoint = self.state.checkpoint(more)
+            # The library that writes tensors ends the whole process when it gets no memory.
+            num_bytes = sum(tensor.nbytes for tensor in checkpoint.tensors.values())
+            check_room(_CHECKPOINT_COPIES * num_bytes)
+            self.folder.save(replace(checkpoint, records=content))
+
+    def stop_if_asked(self) -> None:
+        """Raise `Stopped` if a signal asked any process to stop."""
+        (number,) = self.processes.maximum([float(self._context.stop_signal())])
+        if number:
+            raise Stopped(self.folder.path if self.folder else None, int(number))
+
+    # ---------------------------------------------------------------- an epoch
+
+    def train_epoch(self) -> None:
+        """The steps that are left of an epoch."""
+        state, position = self.state, self.state.position
+        state.module.train()
+        # Counted over the cycle: surplus images of an epoch's last batch are taken off the next.
+        goal = (position.epoch + 1) * self.epoch_images
+        while position.images < goal:
+            start, timed_before = time.perf_counter(), state.epoch.total
+            due = position.cycle_step > 0 and position.cycle_step % self.batch.rule.every == 0
+            if due and self.batch.check(position.key("check")):
+                self.record_batch("memory")
+            self.take_step()
+            if self.processes.size > 1:
+                self.processes.average(list(state.module.buffers()))
+            state.epoch.memory = max(state.epoch.memory, self.probe.peak())
+            position.step += 1
+            position.cycle_step += 1
+            self._emit_step(goal)
+            timed = state.epoch.total - timed_before
+            state.epoch.seconds["other"] += time.perf_counter() - start - timed
+            self._after_step(goal)
+
+    def _after_step(self, goal: int) -> None:
+        """Stop if asked to; save if it is time."""
+        self.stop_if_asked()
+        minutes = (time.monotonic() - self.last_save) / 60
+        self.save_soon |= self._context.should_save()
+        due = self.save_soon or minutes >= self.config.checkpoints.every_minutes
+        if due and self.state.position.images < goal:
+            self.save()
+
+    def end_epoch(self) -> None:
+        """Validate, record the epoch, tell the callbacks, save."""
+        state, position, epoch = self.state, self.state.position, self.state.epoch
+        scores = {**self._scores(), **self.validate()}
+        record = EpochRecord(
+            type=self.epoch_type,
+            cycle=position.cycle,
+            epoch=position.epoch,
+            total_epoch=self.total_epoch,
+            grace=self.grace,
+            steps=position.step,
+            lr=self.lr,
+            drop_path=self.drop_path,
+            batch=self.batch.batch * self.processes.size,
+            scores=scores,
+            seconds=epoch.total,
+            images_per_second=scores[self.weights_part].images / max(epoch.total, 1e-9),
+            memory=epoch.memory,
+            seconds_for=epoch.seconds,
+        )
+        state.elapsed += record.seconds
+        state.work_done.append((self._epoch_work[self.total_epoch], record.seconds))
+        self.record(record)
+        state.next_epoch()
+        with state.timed("other"):  # counts for the next epoch, as does the saving
+            self.emit("on_epoch", record)
+        self.save()
+
+    @property
+    def total_epoch(self) -> int:
+        """The number of epochs before this one, in all cycles."""
+        return self.state.position.epoch
+
+    def is_validated(self, epochs: Literal["all", "last-five"], epochs_left: int) -> bool:
+        return epochs == "all" or epochs_left <= LAST_EPOCHS
+
+    # ---------------------------------------------------------------- for steps
+
+    @contextmanager
+    def reading(self, parts: Sequence[str]) -> Generator[None]:
+        """Within it, `next_images` reads these parts, whose streams can be rolled back."""
+        self._readable = parts
+        try:
+            yield
+        finally:
+            self._readable = ()
+
+    def next_images(self, part: str) -> tuple[Tensor, Tensor]:
+        """The next batch of a part, augmented and normalised, and its labels."""
+        if part not in self._readable:
+            raise ValueError(f"images of '{part}' are read only within an attempt at that part")
+        number = self.batch.batch
+        with self.state.timed("data"):
+            images, labels = self.streams[part].next(number)
+            generator = self.state.generators[f"augment {part}"]
+            total, offset = number * self.processes.size, number * self.processes.rank
+            images = self.augmentation(images, generator, total, offset).to(self.processes.dtype)
+        self.last_images = images
+        return images, labels
+
+    def optimize(
+        self,
+        part: str,
+        parameters: Sequence[nn.Parameter],
+        optimizer: torch.optim.Optimizer,
+        gradient_norm: float,
+    ) -> None:
+        """Average the gradients over all processes, clip them, and take the optimizer's step."""
+        gradients = [weight.grad for weight in parameters if weight.grad is not None]
+        self.processes.average(gradients)
+        total = nn.utils.clip_grad_norm_(parameters, gradient_norm, foreach=True)
+        if not math.isfinite(float(total)):
+            raise faults.not_finite(self, part, "gradient")
+        optimizer.step()
+        optimizer.zero_grad()
+        self.last_images = None
+
+    def count(self, part: str, outcome: Outcome) -> None:
+        """Add a step's outcome to the epoch's tally."""
+        state, images = self.state, self.batch.batch * self.processes.size
+        loss, correct = self.processes.sum([outcome.loss, outcome.correct])
+        state.epoch.tallies[part].add(loss / self.processes.size, correct, images)
+        if part == self.weights_part:
+            state.position.images += images
+
+    # ---------------------------------------------------------------- records and events
+
+    def _log_batch(self, key: str, batch: int) -> None:
+        if self.folder is not None:
+            self.folder.log_batch(key, batch)
+
+    def record_batch(self, reason: Literal["start", "memory", "out-of-memory"]) -> None:
+        position = self.state.position
+        record = BatchRecord(
+            cycle=position.cycle,
+            epoch=position.epoch,
+            step=position.step,
+            batch=self.batch.batch * self.processes.size,
+            reason=reason,
+        )
+        self.record(record)
+        self.emit("on_batch", record)
+
+    def record(self, record: Record) -> None:
+        if self.folder is None:
+            self.records.append(record)
+            return
+        with self.state.timed("saving"):
+            self.folder.record(record)
+
+    def all_records(self) -> list[Record]:
+        """The records of the whole run, not only since it was resumed."""
+        return (
+            self.records if self.folder is None else list(read_records(self.folder.path / RECORDS))
+        )
+
+    def _scores(self) -> dict[str, Score]:
+        """The scores of the epoch so far; a grace epoch trains no architecture weights."""
+        tallies = self.state.epoch.tallies.items()
+        return {
+            part: tally.score
+            for part, tally in tallies
+            if tally.images or part == self.weights_part
+        }
+
+    def _emit_step(self, goal: int) -> None:
+        position, epoch, scores = self.state.position, self.state.epoch, self._scores()
+        seconds = max(epoch.total, 1e-9)
+        step = StepEvent(
+            cycle=position.cycle,
+            epoch=position.epoch,
+            step=position.step,
+            grace=self.grace,
+            images=self.epoch_images - (goal - position.images),
+            epoch_images=self.epoch_images,
+            lr=self.lr,
+            batch=self.batch.batch * self.processes.size,
+            scores=scores,
+            images_per_second=scores[self.weights_part].images / seconds,
+            memory=epoch.memory,
+            seconds_left=self._seconds_left(goal, seconds),
+        )
+        self.emit("on_step", step)
+
+    @cached_property
+    def _epoch_work(self) -> list[float]:
+        return self.epoch_work()
+
+    def _seconds_left(self, goal: int, seconds: float) -> float | None:
+        """An estimate for the whole run, from the work that is left and the speed so far."""
+        share = 1 - max(goal - self.state.position.images, 0) / self.epoch_images
+        here, *later = self._epoch_work[self.total_epoch :]
+        done = [*self.state.work_done, (here * share, seconds)]
+        return seconds_left(done, here * (1 - share) + sum(later))
+
+    def emit(self, event: str, *arguments: Any) -> None:
+        """Call a method of every callback; there are callbacks in the first process only."""
+        for callback in self.callbacks:
+            getattr(callback, event)(*arguments)

@@ -1,0 +1,209 @@
+"""The search's loop: epochs of architecture and weight steps, prune and replace, the genotype."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from prnas.config.search import SearchConfig
+from prnas.data.dataset import DataSet, Images, halves
+from prnas.nets.relaxation import CycleProgress
+from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.evaluation import evaluate
+from prnas.runs.events import RunStart, SearchResult
+from prnas.runs.generators import torch_generator
+from prnas.runs.preparation import check_sizes, cosine, draw_indices
+from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
+from prnas.runs.run import Run, RunContext
+from prnas.searching.cycle_end import cycle_record, prune_and_replace
+from prnas.searching.state import SearchState
+from prnas.searching.step import make_step
+from prnas.searching.time_left import epoch_work
+from prnas.space.genotype import ROLES, Genotype, Role
+from prnas.space.pools import CellWeights
+
+
+class Search(Run[SearchConfig, SearchState]):
+    """A search under way."""
+
+    config_type = SearchConfig
+    weights_part = "weights"
+    epoch_type = "epoch"
+
+    def __init__(
+        self, context: RunContext[SearchConfig], checkpoint: Checkpoint | None = None
+    ) -> None:
+        super().__init__(context, checkpoint)
+        self.validation_batch = self.config.validation.batch
+        self.genotype: Genotype | None = None
+        if checkpoint is not None and self.state.position.done:
+            self.genotype = Genotype.from_json(checkpoint.state["genotype"])
+        self.step = make_step(self)
+        self._compile()
+
+    @classmethod
+    def prepare(cls, config: SearchConfig, data: DataSet, num_processes: int) -> dict[str, Tensor]:
+        indices = split_halves(config, data)
+        check_sizes(config, data, len(indices["weights"]), num_processes)
+        return indices
+
+    def compared_images(self) -> Sequence[Images]:
+        return [self.data.train]
+
+    def make_state(self, saved: Mapping[str, Any] | None) -> SearchState:
+        data, processes = self.data, self.processes
+        return SearchState(
+            self.config, data.num_classes, data.shape[0], processes.device, processes.dtype, saved
+        )
+
+    def extra_state(self) -> dict[str, Any]:
+        return {"genotype": self.genotype.to_json() if self.genotype else None}
+
+    # ---------------------------------------------------------------- the whole search
+
+    def finish(self) -> None:
+        state = self.state
+        while not state.position.done:
+            while state.position.epoch < state.cycle.epochs:
+                for group in state.weights_optimizer.param_groups:
+                    group["lr"] = self.lr
+                self.train_epoch()
+                self.end_epoch()
+            self._end_cycle()
+        assert self.genotype is not None
+        if self.folder is not None:  # again for a finished run: resuming it repairs its result
+            self.folder.write_genotype(self.genotype)
+
+    def take_step(self) -> None:
+        self.state.supernet.relaxation.progress = self.progress
+        self.step.take()
+
+    # ---------------------------------------------------------------- an epoch
+
+    @property
+    def grace(self) -> bool:
+        """Whether this epoch trains the network's weights only."""
+        return self.state.position.epoch < self.state.cycle.grace_epochs
+
+    @property
+    def lr(self) -> float:
+        weights = self.config.weights
+        epoch, epochs = self.state.position.epoch, self.state.cycle.epochs
+        return cosine(weights.lr, weights.lr_min, epoch, epochs)
+
+    @property
+    def progress(self) -> CycleProgress:
+        position, cycle = self.state.position, self.state.cycle
+        fraction = position.images / (cycle.epochs * self.epoch_images)
+        return CycleProgress(position.epoch, cycle.epochs, cycle.grace_epochs, min(fraction, 1.0))
+
+    @property
+    def total_epoch(self) -> int:
+        cycles, position = self.config.schedule.cycles, self.state.position
+        return sum(cycle.epochs for cycle in cycles[: position.cycle]) + position.epoch
+
+    def validate(self) -> dict[str, Score]:
+        """On the architecture half, with the supernet as it is."""
+        state = self.state
+        left = state.cycle.epochs - state.position.epoch
+        if not self.is_validated(self.config.validation.epochs, left):
+            return {}
+        with state.timed("validation"):
+            indices = self.indices["architecture"]
+            tally, _ = evaluate(self, state.supernet, self.data.train, indices, "weights")
+        self.probe.reset()  # the next batch size follows from training, not from this
+        return {"validation": tally.score}
+
+    def epoch_work(self) -> list[float]:
+        cycles = range(len(self.config.schedule.cycles))
+        return [work for cycle in cycles for work in epoch_work(self.config, cycle)]
+
+    # ---------------------------------------------------------------- a cycle's end
+
+    def _end_cycle(self) -> None:
+        state, position = self.state, self.state.position
+        pools, weights = state.supernet.pools, self._architecture_weights()
+        self.processes.check_equal(list(state.supernet.parameters()), "weights")
+        decision = prune_and_replace(self.config, position.cycle, pools, weights, state.decisions)
+        record = cycle_record(self.config, position.cycle, pools, weights, decision)
+        self.record(record)
+        start = time.perf_counter()
+        self.emit("on_cycle", record, decision.pools)
+        if decision.genotype is not None:
+            position.done, self.genotype = True, decision.genotype
+            self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
+        else:
+            state.next_cycle(decision.change, decision.pools)
+            self._compile()
+            self.batch.restart()
+            state.epoch.seconds["other"] += time.perf_counter() - start
+            self.record_batch("start")
+        self.save()
+
+    def _architecture_weights(self) -> dict[Role, CellWeights]:
+        supernet = self.state.supernet
+        return {
+            role: [
+                edge.detach().cpu().double().tolist()
+                for edge in supernet.architecture_weights(role)
+            ]
+            for role in ROLES
+        }
+
+    def _compile(self) -> None:
+        """Compile a new supernet, if that is wanted."""
+        if self.config.compute.compile:
+            # Not the cells: they are computed by hand, which a compiler would only take apart.
+            self.state.supernet.stem.compile(dynamic=True)
+
+    # ---------------------------------------------------------------- events and messages
+
+    def start_event(self) -> RunStart:
+        state = self.state
+        return RunStart(
+            config=self.config,
+            folder=self.folder.path if self.folder else None,
+            device=str(self.processes.device),
+            world_size=self.processes.size,
+            num_parameters=sum(weight.numel() for weight in state.weight_parameters),
+            train_images=self.epoch_images,
+            resumed=self.resumed,
+            cycle=state.position.cycle,
+            epoch=state.position.epoch,
+            pools=state.supernet.pools,
+        )
+
+    def result(self) -> SearchResult:
+        assert self.genotype is not None
+        records = self.all_records()
+        return SearchResult(
+            self.genotype,
+            self.folder.path if self.folder else None,
+            tuple(record for record in records if isinstance(record, EpochRecord)),
+            tuple(record for record in records if isinstance(record, CycleRecord)),
+            self.state.elapsed,
+        )
+
+    def step_name(self, part: str) -> str:
+        return "network" if part == "weights" else part
+
+    def advice(self, fault: str) -> str:
+        if fault == "out-of-memory":
+            return (
+                "go on from it with --recompute, or set batch.min, channels or cells lower in a "
+                "new search."
+            )
+        return (
+            "In a new search, try a smaller weights.lr, architecture.lr or gradient_norm; and look "
+            "at the data."
+        )
+
+
+def split_halves(config: SearchConfig, data: DataSet) -> dict[str, Tensor]:
+    """Indices of the training images for the network's weights and for the architecture's."""
+    generator = torch_generator(config.seed, "halves")
+    used = draw_indices(config.data, data, generator)
+    labels, share = data.train.labels[used], config.data.architecture_share
+    weights, architecture = halves(labels, share, generator)
+    return {"weights": used[weights], "architecture": used[architecture]}

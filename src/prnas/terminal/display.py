@@ -1,0 +1,139 @@
+"""What a person sees of a run: a live view in a terminal, a line an epoch in a log."""
+
+from collections.abc import Callable
+from time import monotonic
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from prnas.config.search import SearchConfig
+from prnas.runs.events import (
+    Callback,
+    RetrainResult,
+    RunStart,
+    SearchResult,
+    StepEvent,
+    Validating,
+)
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord
+from prnas.space.change import Change
+from prnas.space.pools import Pools
+from prnas.terminal import cycle_lines, lines
+from prnas.terminal.amounts import duration
+from prnas.terminal.columns import Column, columns_for, headings, row
+from prnas.terminal.ends import show_result
+from prnas.terminal.output import visible
+from prnas.terminal.screen import Screen
+
+
+class Display(Callback):
+    """Shows a run on standard output; `quiet` leaves all but the end out.
+
+    A `title` tells the run from others of the same command, which then shows their end itself.
+    """
+
+    def __init__(
+        self,
+        *,
+        quiet: bool = False,
+        title: str = "",
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._screen = Screen(quiet, clock)
+        self._title = f"{title}: " if title else ""
+        self._clock = clock
+        self._start: RunStart | None = None
+        self._began = clock()
+        self._pools = ""  # in short
+        self._step: StepEvent | None = None
+        self._validating: Validating | None = None
+
+    @property
+    def started(self) -> bool:
+        """Only in the first of several processes."""
+        return self._start is not None
+
+    def on_start(self, start: RunStart) -> None:
+        self._start, self._began = start, self._clock()
+        self._pools = cycle_lines.pools_in_short(start.pools) if start.pools else ""
+        self._screen.start(self._view)
+        self._screen.put(lines.start_lines(start, self._title))
+        if not start.at_end_of_cycle:
+            self._show_heading(start, start.cycle)
+
+    def on_step(self, step: StepEvent) -> None:
+        self._step, self._validating = step, None
+        self._screen.refresh()
+
+    def on_validating(self, progress: Validating) -> None:
+        self._validating = progress
+        self._screen.refresh()
+
+    def on_batch(self, record: BatchRecord) -> None:
+        cycle = f"cycle {record.cycle + 1}, " if self._start and self._start.is_search else ""
+        self._screen.batch(record, f"{cycle}epoch {record.epoch + 1}, step {record.step + 1}")
+
+    def on_epoch(self, record: EpochRecord) -> None:
+        assert self._start is not None
+        self._validating = None
+        if self._screen.is_live:
+            epochs = self._start.epochs_of_cycles[record.cycle]
+            self._screen.put([row(self._columns(self._start), record, epochs)])
+            self._screen.refresh(now=True)
+        else:
+            left = self._step.seconds_left if self._step else None
+            self._screen.put([lines.sentence(self._start, record, left)])
+
+    def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
+        assert self._start is not None
+        self._pools = cycle_lines.pools_in_short(pools)
+        ending = cycle_lines.ending(Change.from_json(record.change), pools)
+        if self._screen.is_live:
+            grid = Table.grid(padding=(0, 2, 0, 0))
+            grid.add_column(style="cyan", no_wrap=True)
+            grid.add_column()
+            for role, role_lines in ending:
+                for number, line in enumerate(role_lines):
+                    grid.add_row("" if number else f"  {role}", Text(visible(line)))
+            self._screen.show(grid)
+        else:
+            self._screen.put(f"  {role}: {line}" for role, some in ending for line in some)
+        if record.cycle + 1 < len(self._start.epochs_of_cycles):
+            self._step = None  # the next one's numbers are its own
+            self._show_heading(self._start, record.cycle + 1)
+            self._screen.refresh(now=True)
+
+    def on_message(self, text: str) -> None:
+        self._screen.message(text)
+
+    def on_end(self, result: SearchResult | RetrainResult) -> None:
+        self._screen.end(lambda: None if self._title else show_result(result))
+
+    def close(self) -> None:
+        self._screen.close()
+
+    def _show_heading(self, start: RunStart, cycle: int) -> None:
+        live = self._screen.is_live
+        if isinstance(start.config, SearchConfig):
+            heading = cycle_lines.heading(start.config, cycle, self._pools)
+            self._screen.put(["", heading] if live else [heading], style="bold")
+        if live:
+            self._screen.put([headings(self._columns(start))], style="dim")
+
+    def _columns(self, start: RunStart) -> list[Column]:
+        return columns_for(start, self._screen.width)
+
+    def _view(self) -> RenderableType:
+        if not self._screen.is_live or self._start is None:
+            return Group()
+        elapsed = duration(self._clock() - self._began)
+        return lines.live_view(
+            self._start,
+            self._title,
+            self._pools,
+            self._step,
+            self._validating,
+            f"{elapsed} {'since it was resumed' if self._start.resumed else 'elapsed'}",
+            self._screen.width,
+        )

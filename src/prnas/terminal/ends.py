@@ -1,0 +1,117 @@
+"""The end of a run: its figures, where everything lies, and what to do next."""
+
+import shlex
+from pathlib import Path
+
+from prnas.report.page import FILE
+from prnas.retraining.seeds import RESULTS, SeedsResult
+from prnas.runs.events import RetrainResult, SearchResult
+from prnas.space.genotype import ROLES
+from prnas.terminal.amounts import counted, duration, exact_percent, percent
+from prnas.terminal.cells import cell_table
+from prnas.terminal.output import facts, show, show_heading, show_next, table
+
+# Files of a run's folder in the order in which they are listed; others are just named.
+CONTENTS = {
+    "genotype.json": "the cells",
+    "model": "the trained model",
+    FILE: "the report; open it in a browser",
+    "config.yaml": "the full configuration, to repeat the run",
+    "records.jsonl": "a record of every epoch",
+    "environment.json": "versions, device and commands",
+    "batch-decisions.jsonl": "every choice of the batch size",
+    "checkpoints": "the saved state",
+    "tensorboard": "curves, for TensorBoard",
+}
+Facts = list[tuple[str, str]]
+
+
+def show_result(result: SearchResult | RetrainResult) -> None:
+    if isinstance(result, SearchResult):
+        _show_search(result)
+    else:
+        _show_training(result)
+
+
+def _show_search(result: SearchResult) -> None:
+    for role in ROLES:
+        show("")
+        show_heading(f"{role} cell")
+        show(cell_table(result.genotype.cell(role)))
+    accuracy = result.validation_accuracy
+    pairs = [
+        ("validation", "not measured" if accuracy is None else f"{percent(accuracy)} (supernet)"),
+        ("time", duration(result.seconds)),
+    ]
+    _show_end(pairs, result.folder, "prnas retrain {}")
+
+
+def _show_training(result: RetrainResult) -> None:
+    pairs = [
+        ("test error", f"{exact_percent(result.test_error)} ({_mean_of(result.averaged_epochs)})"),
+        *_size(result),
+        ("time", duration(result.seconds)),
+    ]
+    _show_end(pairs, result.folder, "prnas evaluate {}", "prnas export {} -o model.onnx")
+
+
+def show_seeds(seeds: SeedsResult) -> None:
+    """One table over all seeds."""
+    first, number = seeds.results[0], len(seeds.results)
+    rows = [
+        [str(result.seed), exact_percent(result.test_error), duration(result.seconds)]
+        for result in seeds.results
+    ]
+    show("", table(["seed", "test error", "time"], rows, right=(0, 1, 2)))
+    spread = "" if seeds.deviation is None else f" ± {100 * seeds.deviation:.2f}"
+    pairs = [
+        (
+            "test error",
+            f"{100 * seeds.mean:.2f}{spread} % (mean{' ± standard deviation' if spread else ''} "
+            f"over {counted(number, 'seed')}, each the {_mean_of(first.averaged_epochs)})",
+        ),
+        *_size(first),
+        ("time", duration(sum(result.seconds for result in seeds.results))),
+    ]
+    if seeds.folder is not None:
+        pairs += [
+            ("run folder", str(seeds.folder)),
+            ("", f"{RESULTS}: these figures"),
+            *[("", line) for line in _contents(seeds.folder) if line.startswith(FILE)],
+            ("", "seed-…: the run of each seed, with its model"),
+        ]
+    show("", facts(pairs))
+    if first.folder is not None:
+        show_next(f"prnas evaluate {shlex.quote(str(first.folder))}", logged=True)
+
+
+def _mean_of(epochs: int) -> str:
+    return "last epoch" if epochs == 1 else f"mean of the last {epochs} epochs"
+
+
+def _size(result: RetrainResult) -> Facts:
+    return [
+        ("parameters", f"{result.parameters:,}"),
+        ("MACs", f"{result.macs / 1e6:,.1f} million an image"),
+    ]
+
+
+def _show_end(pairs: Facts, folder: Path | None, *commands: str) -> None:
+    """`commands` are those to type next, with {} for the folder."""
+    if folder is None:
+        show("", facts(pairs))
+        return
+    inside = [("", line) for line in _contents(folder)]
+    show("", facts([*pairs, ("run folder", str(folder)), *inside]))
+    # A log is read later, by someone who wants to know this too.
+    quoted = shlex.quote(str(folder))
+    show_next(*(command.format(quoted) for command in commands), logged=True)
+
+
+def _contents(folder: Path) -> list[str]:
+    try:
+        names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+    except OSError:  # moved or removed meanwhile; the result itself is in memory
+        return []
+    listed = [f"{name}: {what}" for name, what in CONTENTS.items() if name in names]
+    return listed + sorted(names - set(CONTENTS))

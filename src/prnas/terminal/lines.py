@@ -1,0 +1,121 @@
+"""A run in lines: its start, its epochs in a log, and the view at the foot of a terminal."""
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from prnas.runs.events import RunStart, StepEvent, Validating
+from prnas.runs.records import EpochRecord, Score
+from prnas.terminal.amounts import counted, duration, exact_percent, memory, percent, rate, speed
+
+BAR = 40
+LEAST_BAR = 8  # shorter ones say nothing
+
+
+def start_lines(start: RunStart, title: str) -> list[str]:
+    """What runs, on what, where it is written, and where it was resumed."""
+    images = start.config.data.name
+    epochs = counted(sum(start.epochs_of_cycles), "epoch")
+    if start.is_search:
+        cycles = counted(len(start.epochs_of_cycles), "cycle")
+        what = f"search on {images}: {cycles}, {epochs}"
+        network = f"supernet of {start.num_parameters:,} parameters"
+    else:
+        what = (
+            f"training on {images}: {start.train_images:,} images, {start.test_images:,} to test, "
+            f"{epochs}"
+        )
+        network = (
+            f"network of {start.num_parameters:,} parameters, "
+            f"{(start.macs or 0) / 1e6:,.1f} million multiply-accumulates an image"
+        )
+    processes = f", {start.world_size} processes" if start.world_size > 1 else ""
+    lines = [f"{title}{what}, seed {start.config.seed}", f"{start.device}{processes}; {network}"]
+    if start.folder is not None:
+        lines.append(f"run folder {start.folder}")
+    if start.resumed:
+        cycle = f"cycle {start.cycle + 1}, " if start.is_search else ""
+        epoch = "its end" if start.at_end_of_cycle else f"epoch {start.epoch + 1}"
+        lines.append(f"resumed at {cycle}{epoch}")
+    return lines
+
+
+def _position(start: RunStart, event: StepEvent | EpochRecord, separator: str) -> str:
+    """'cycle 2/9, epoch 1/3 (grace)'; a training has no cycles."""
+    epochs = start.epochs_of_cycles
+    cycle = f"cycle {event.cycle + 1}/{len(epochs)}{separator}" if start.is_search else ""
+    grace = " (grace)" if event.grace else ""
+    return f"{cycle}epoch {event.epoch + 1}/{epochs[event.cycle]}{grace}"
+
+
+def sentence(start: RunStart, record: EpochRecord, seconds_left: float | None) -> str:
+    """The whole epoch in words, for a log."""
+    parts = [
+        ", ".join(_score(name, score) for name, score in record.scores.items()),
+        f"lr {rate(record.lr)}",
+        f"batch {record.batch}",
+        f"{speed(record.images_per_second)} images/s",
+        memory(record.memory),
+        duration(record.seconds),
+    ]
+    if seconds_left:
+        parts.append(f"about {duration(seconds_left)} left")
+    return f"{_position(start, record, ', ')}: {', '.join(parts)}"
+
+
+def _score(name: str, score: Score) -> str:
+    if name == "test":
+        result = f"test error {exact_percent(1 - score.accuracy)}"
+    else:
+        result = f"{name} {percent(score.accuracy)}"
+    return f"{result} (loss {score.loss:.4f})"
+
+
+def live_view(
+    start: RunStart,
+    title: str,
+    pools: str,
+    step: StepEvent | None,
+    validating: Validating | None,
+    elapsed: str,
+    width: int,
+) -> RenderableType:
+    """Four lines, each cut at the terminal's edge: a view that changes its height flickers."""
+    if step is None:
+        return _line(f"{title}preparing; {elapsed}")
+    if validating is None:
+        bar = _progress_bar(step.images, step.epoch_images, "images", width)
+    else:
+        done = "validated" if start.is_search else "tested"
+        bar = _progress_bar(validating.images, validating.of_images, done, width)
+    left = "" if step.seconds_left is None else f", about {duration(step.seconds_left)} left"
+    scores = list(step.scores.items())
+    accuracies = ", ".join(
+        percent(score.accuracy) + (f" {name}" if start.is_search else "") for name, score in scores
+    )
+    position = f"{title}{_position(start, step, '  ')}  step {step.step}  {pools}".rstrip()
+    return Group(
+        _line(position, "bold"),
+        bar,
+        _line(
+            f"loss {scores[0][1].loss:.4f}  accuracy {accuracies}  lr {rate(step.lr)}  "
+            f"batch {step.batch}"
+        ),
+        _line(f"{elapsed}{left}  {speed(step.images_per_second)} images/s  {memory(step.memory)}"),
+    )
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _progress_bar(done: int, total: int, what: str, width: int) -> RenderableType:
+    done = min(done, total)  # the last batch of an epoch may have more than was missing
+    label = f"{done:,}/{total:,} {what}"
+    bar = min(BAR, width - len(label) - 2)
+    if bar < LEAST_BAR:
+        return _line(label)
+    row = Table.grid(padding=(0, 2, 0, 0))
+    row.add_row(ProgressBar(total=max(total, 1), completed=done, width=bar), label)
+    return row

@@ -1,0 +1,57 @@
+"""A release that has fields which this one does not know: everywhere where one may be added."""
+
+import ast
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import prnas
+
+SOURCE = Path(prnas.__file__).parent
+VERSION, FIELD, VALUE = "99.0.0", "newer_field", 7
+# All classes with fields of these files, and single classes elsewhere.
+WHOLE_FILES = ("config/*.py", "runs/records.py")
+CLASSES = {
+    **{"space/schedule.py": {"Cycle", "Schedule"}, "space/setting.py": {"Limits", "Setting"}},
+    **{"models/card.py": {"ModelCard"}, "runs/state.py": {"Position"}},
+}
+
+
+def write_newer_release(folder: Path) -> Path:
+    """The sources of `prnas` with a field more, which has a default, in every config and record.
+
+    Returned is the folder that Python must look into for them.
+    """
+    target = folder / "newer"
+    copy = target / "prnas"
+    shutil.copytree(SOURCE, copy)
+    top = copy / "__init__.py"
+    text, times = re.subn(r'__version__ = ".*"', f'__version__ = "{VERSION}"', top.read_text())
+    assert times == 1
+    top.write_text(text)
+    for pattern in WHOLE_FILES:
+        for path in copy.glob(pattern):
+            _add_field(path, _classes_with_fields(path))
+    for name, classes in CLASSES.items():
+        _add_field(copy / name, classes)
+    return target
+
+
+def _classes_with_fields(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    return {one.name for one in tree.body if isinstance(one, ast.ClassDef) and _last_field(one)}
+
+
+def _last_field(node: ast.ClassDef) -> int:
+    """The line where the fields end; 0 without any."""
+    ends = [one.end_lineno or 0 for one in node.body if isinstance(one, ast.AnnAssign)]
+    return max(ends, default=0)
+
+
+def _add_field(path: Path, classes: Iterable[str]) -> None:
+    lines = path.read_text().splitlines(keepends=True)
+    nodes = {one.name: one for one in ast.parse("".join(lines)).body if hasattr(one, "name")}
+    for name in sorted(classes, key=lambda name: -_last_field(nodes[name])):  # from below
+        lines.insert(_last_field(nodes[name]), f"    {FIELD}: int = {VALUE}\n")
+    path.write_text("".join(lines))

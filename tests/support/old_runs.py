@@ -1,0 +1,93 @@
+"""Runs that an older release wrote, and what a run has in common with them."""
+
+import json
+import math
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from prnas.runs.records import VARYING
+from tests.support.arithmetic import arithmetic
+
+OLD_RUNS = Path(__file__).parents[1] / "runs" / "format-2"
+ACCURACIES = ("accuracy", "test_error")  # one image more or less is a jump
+RESULTS = ("genotype.json", "model/model.safetensors")
+
+
+def copied(name: str, folder: Path) -> Path:
+    """A copy of an old run, which may be changed."""
+    return Path(shutil.copytree(OLD_RUNS / name, folder / name))
+
+
+@cache
+def rounds_alike() -> bool:
+    """Whether this machine gives the same bits as the one that made the old runs."""
+    return json.loads((OLD_RUNS / "arithmetic.json").read_text()) == arithmetic()
+
+
+def records_of(run: Path) -> list[dict[str, Any]]:
+    """As the file says them, without what differs from run to run."""
+    lines = (run / "records.jsonl").read_text().splitlines()
+    return [
+        {name: value for name, value in json.loads(line).items() if name not in VARYING}
+        for line in lines
+    ]
+
+
+def tensors_of(run: Path) -> dict[str, Tensor]:
+    """All that the newest checkpoint holds."""
+    newest = max((run / "checkpoints").iterdir())
+    return load_file(newest / "tensors.safetensors")
+
+
+def assert_repeats(run: Path, old: Path, *, exactly: bool) -> None:
+    """A run ended as an older release's did: with the same bits, or but for rounding.
+
+    It may have records and tensors that the old one has not: those of newer fields.
+    """
+    records, old_records = records_of(run), records_of(old)
+    assert len(records) == len(old_records)
+    for record, old_record in zip(records, old_records, strict=True):
+        assert_alike(record, old_record, exactly, old_record["type"])
+    for name in RESULTS:
+        assert (run / name).exists() == (old / name).exists()
+    if (old / RESULTS[0]).exists():
+        assert json.loads((run / RESULTS[0]).read_text()) == json.loads(
+            (old / RESULTS[0]).read_text()
+        )
+    tensors, old_tensors = tensors_of(run), tensors_of(old)
+    if (old / RESULTS[1]).exists():
+        tensors |= load_file(run / RESULTS[1])
+        old_tensors |= load_file(old / RESULTS[1])
+    for name, tensor in old_tensors.items():
+        assert (tensors[name].dtype, tensors[name].shape) == (tensor.dtype, tensor.shape), name
+        if exactly or not tensor.is_floating_point():
+            assert torch.equal(tensors[name], tensor), name
+        else:
+            most = 1e-2 * float(tensor.abs().max()) + 1e-5 if tensor.numel() else 0.0
+            torch.testing.assert_close(tensors[name], tensor, rtol=0.0, atol=most, msg=name)
+
+
+def assert_alike(value: Any, old: Any, exactly: bool, place: str) -> None:
+    """Equal; if not `exactly`, numbers that were computed may be rounded differently."""
+    if isinstance(old, dict):
+        for key, inner in old.items():
+            assert key in value, f"{place}.{key} is missing"
+            assert_alike(value[key], inner, exactly, f"{place}.{key}")
+    elif isinstance(old, list):
+        assert len(value) == len(old), place
+        if place.endswith(".confusion") and not exactly:
+            assert [sum(row) for row in value] == [sum(row) for row in old], place
+            return
+        for number, (one, other) in enumerate(zip(value, old, strict=True)):
+            assert_alike(one, other, exactly, f"{place}[{number}]")
+    elif isinstance(old, float) and not exactly:
+        most = 0.05 if place.endswith(ACCURACIES) else 1e-3
+        assert math.isclose(value, old, rel_tol=1e-2, abs_tol=most), place
+    else:
+        assert (type(value), value) == (type(old), old), place
