@@ -138,22 +138,28 @@ def _training_scores(view: View) -> Iterator[Plot]:
         yield Plot(what, what.capitalize(), "learning", form, lines, low)
 
 
-# Plots of a single line: id, title, column, format, label (the title in small letters).
+# Plots of a single line: id, title, column, format.
 COLUMNS = (
-    ("learning-rate", "Learning rate", "lr", RATE, ""),
-    ("drop-path", "Drop-path", "drop_path", SMALL_PERCENT, "probability"),
-    ("batch-size", "Batch size", "batch", COUNT, ""),
-    ("seconds", "Seconds per epoch", "seconds", SECONDS, ""),
-    ("images-per-second", "Images per second", "speed", COUNT, ""),
-    ("memory", "Peak memory", "memory", MEMORY, ""),
+    ("learning-rate", "Learning rate", "lr", RATE),
+    ("drop-path", "Drop-path", "drop_path", SMALL_PERCENT),
+    ("batch-size", "Batch size", "batch", COUNT),
+    ("seconds", "Seconds per epoch", "seconds", SECONDS),
+    ("images-per-second", "Images per second", "speed", COUNT),
+    ("memory", "Peak memory", "memory", MEMORY),
 )
+# Labels of those lines, by the kind of run, where they are not the title.
+LABELS = {
+    ("search", "lr"): "learning rate of the weights",
+    ("training", "drop_path"): "probability",
+}
 
 
 def _columns(view: View) -> Iterator[Plot]:
-    for name, title, column, form, label in COLUMNS:
+    for name, title, column, form in COLUMNS:
         if column == "drop_path" and view.kind == "search":
             continue
-        line = _column(view, column, label or title.lower(), compared=title)
+        label = LABELS.get((view.kind, column), title.lower())
+        line = _column(view, column, label, compared=title)
         line = _batch_steps(view, line) if column == "batch" else line
         section = "learning" if column == "lr" else "machine"
         yield Plot(name, title, section, form, [line], 0.0)
