@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from prnas.config.search import RunConfig
+from prnas.config.sections import RunConfig
 from prnas.io.yaml_files import dump_yaml
 from tests.support.settings import small_config, small_training, write_images
 from torture.children import Child, start

@@ -87,7 +87,7 @@ def test_recipes_and_config(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["spac"], 'Did you mean "space"?'),
+        (["spac"], "Did you mean 'space'? Choose from: config, data, draw, evaluate, export, "),
         (["space", "--lst"], "Did you mean --list?"),
         (["space", "nowhere.yaml"], "no setting and no file is called 'nowhere.yaml'"),
         (["space", "--steps", "99"], "--steps must be from 0 to 12, got 99"),
@@ -100,7 +100,8 @@ def test_recipes_and_config(tmp_path: Path) -> None:
         (["draw", "pr-darts-dl2", "-o", "no/such/folder/cells.svg"], "cannot write"),
         (["config", "x" * 5000], "no recipe and no file"),
         (["config", "-o", "no/such/folder/run.yaml"], "cannot write"),
-        (["zoo", "a", "b"], "b"),
+        (["zoo", "a", "b"], "prnas zoo takes no further argument, got 'b'"),
+        (["draw", "."], ". is not a run's folder: it has no config.yaml"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
@@ -123,6 +124,16 @@ def test_draw(tmp_path: Path) -> None:
     assert "normal: nodes[3][1].input must be a state before" in bad(
         "draw", "mine.json", cwd=tmp_path
     )
+
+
+def test_draw_the_cells_of_a_run(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "first"
+    run.mkdir(parents=True)
+    (run / "config.yaml").write_text("task: search\n")
+    assert "has not found its cells yet" in bad("draw", "runs/first", cwd=tmp_path)
+    (run / "genotype.json").write_text(zoo.get("darts-v1").dumps())
+    assert good("draw", "runs/first", cwd=tmp_path) == "wrote first.svg\n"
+    assert "first" in (tmp_path / "first.svg").read_text()
 
 
 def test_a_file_that_is_not_text(tmp_path: Path) -> None:
@@ -195,7 +206,13 @@ def test_terminals_without_unicode() -> None:
     command = [sys.executable, "-m", "prnas", "zoo"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0
-    assert "2.51 ? 0.09" in done.stdout
+    assert "2.51 +- 0.09" in done.stdout
+    command[-1:] = ["space", "--list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert "conv 3x3 x[1]" in done.stdout
+    command[-2:] = ["zoo", "é"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert "is called '?'" in done.stderr
 
 
 def test_the_version() -> None:

@@ -4,14 +4,12 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import get_args
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from prnas.models.evaluate import Part
-from prnas.models.model import CARD
+from prnas.models.names import CARD
 from tests.support.command_line import bad, good, in_terminal, prnas, uncoloured
 from tests.support.in_process import Cli
 from tests.support.made_data import picture, picture_folder
@@ -130,7 +128,7 @@ def test_in_a_terminal_it_ends_with_what_to_do_next(digits: str) -> None:
 
 
 MISTAKES = [
-    (["nowhere"], "nowhere is no trained model"),
+    (["nowhere"], "nowhere is not a trained model. Expected a folder with"),
     (["MODEL", "--data", "digts"], "Did you mean 'digits'?"),
     (["MODEL", "--data", "cifar10"], "cifar10 has colour images, the model takes grey images"),
     (["MODEL", "--data", "folder:pictures"], "has colour images of 8x8, the model takes grey"),
@@ -188,10 +186,24 @@ def test_a_refusal_leaves_no_folder_behind(here: Cli, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_the_words_of_the_command_line_are_those_of_the_room() -> None:
+def test_help() -> None:
     text = good("evaluate", "--help")
-    assert f"[choices: {', '.join(get_args(Part))}]" in " ".join(text.replace("│", " ").split())
+    assert "[choices: test, train, all]" in " ".join(text.replace("│", " ").split())
     assert "--no-" not in text
+    assert "Usage: prnas evaluate [OPTIONS] MODEL\n" in text
+
+
+@pytest.mark.parametrize("command", ["evaluate", "predict", "export"])
+def test_a_run_without_a_trained_model(here: Cli, tmp_path: Path, command: str) -> None:
+    arguments = {"evaluate": [], "predict": ["a.png"], "export": ["-o", "net.onnx"]}[command]
+    run = tmp_path / "first"
+    run.mkdir()
+    (run / "config.yaml").write_text("task: search\n")
+    assert "go on with `prnas search --resume first`" in here.bad(command, "first", *arguments)
+    (run / "genotype.json").write_text("{}")
+    assert "first: `prnas retrain first`" in here.bad(command, "first", *arguments)
+    (run / "config.yaml").write_text("task: retrain\n")
+    assert "go on with `prnas retrain --resume first`" in here.bad(command, "first", *arguments)
 
 
 # ----------------------------------------------------------------------------------- predict
@@ -207,10 +219,10 @@ def test_predictions_of_files_and_folders(here: Cli, pets: str, tmp_path: Path) 
     shown = [*paths, "a\\x1b[31m\\nb.png", "new/dog/1.png"]
     assert [line.split("  ")[0] for line in lines] == shown
     pattern = r" +(cat|dog) +([\d.]+) %  (cat|dog) +([\d.]+) %$"
-    answers = [re.search(pattern, line) for line in lines]
+    shown_classes = [re.search(pattern, line) for line in lines]
     data = json.loads(here.good("predict", pets, "new", "--json", "--top", "1"))
     assert [one["path"] for one in data] == paths
-    for found, one in zip(answers[:4], data, strict=True):
+    for found, one in zip(shown_classes[:4], data, strict=True):
         assert found is not None
         assert {found[1], found[3]} == {"cat", "dog"}
         (first,) = one["classes"]
@@ -244,6 +256,7 @@ def test_a_broken_image_in_a_real_process(pets: str, tmp_path: Path) -> None:
         (["a.png", "--batch", "0"], "--batch must be"),
         (["a.png", "--top", "two"], "a whole number is needed"),
         (["a\0.png"], "cannot be read as an image"),
+        (["https://example.org/a.png"], "https://example.org/a.png is a web address"),
     ],
 )
 def test_mistakes_of_predict(
@@ -259,7 +272,7 @@ def test_models_that_image_files_cannot_feed(here: Cli, tmp_path: Path) -> None:
     assert "4 channels" in here.bad("predict", "m", "a.png")
 
 
-def test_answers_in_a_terminal(pets: str, tmp_path: Path) -> None:
+def test_predictions_in_a_terminal(pets: str, tmp_path: Path) -> None:
     root = picture_folder(tmp_path, 1)
     text = uncoloured(in_terminal(300, "predict", pets, str(root)))
     assert text.count(" %") == 4

@@ -5,15 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any
 
 import pytest
+import torch
 
 import prnas.searching
 from prnas import cli
-from prnas.cli.options import Accelerator, Precision
 from prnas.config import recipes
-from prnas.config.search import ComputeConfig, SearchConfig
+from prnas.config.search import SearchConfig
 from prnas.runs.events import SearchResult
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli
@@ -55,6 +55,13 @@ def test_mistakes(here: Cli, arguments: list[str], said: str, tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
+def test_an_accelerator_that_is_not_here(here: Cli, tmp_path: Path) -> None:
+    said = here.bad("search", "--accelerator", "cuda")
+    assert "cannot compute on 'cuda': PyTorch finds here only" in said
+    assert not (tmp_path / "runs").exists()
+
+
 def test_mistakes_end_in_one_message(tmp_path: Path) -> None:
     assert bad("search", "--name", "a/b", cwd=tmp_path).count("\n") == 1
     assert "whole number" in bad("search", "--devices", "two", cwd=tmp_path)
@@ -66,14 +73,12 @@ def test_help() -> None:
     for option in ("--data", "--seed", "--set", "--resume", "--memory-limit", "--picture"):
         assert option in text
     assert "--no-" not in text
+    assert "Usage: prnas search [OPTIONS] [RECIPE]\n" in text
+    assert "--set KEY=VALUE " in text
+    assert "[default: ()]" not in text
+    assert "[default: False]" not in text
     loaded = modules_after("search", "--help")
     assert not loaded & {"torch", "numpy", "pydantic", "prnas.commands.search"}
-
-
-def test_the_words_are_those_of_the_config() -> None:
-    fields = ComputeConfig.model_fields
-    assert get_args(Accelerator) == get_args(fields["accelerator"].annotation)
-    assert get_args(Precision) == get_args(fields["precision"].annotation)
 
 
 class Stopped(Exception):  # noqa: N818 - the engine's name
@@ -135,7 +140,7 @@ def test_a_report_is_there_before_the_end_is_told(
     cli.main(["search"])
     out = capsys.readouterr().out
     assert (engine.folder / "report.html").stat().st_size > 50_000
-    assert "report.html: the report; open it" in out
+    assert "report.html: the report; open it in a browser" in out
     assert f"next: prnas retrain '{engine.folder}'" in out
     assert "note:" not in out
     (engine.folder / "report.html").unlink()

@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,9 +9,9 @@ from hypothesis import strategies as st
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
-from prnas.io.errors import FormatError
+from prnas.io.errors import FormatError, UserError
 from prnas.io.yaml_files import dump_yaml, parse_yaml
-from prnas.space.operations import Conv, Zero
+from prnas.space.operations import Conv, Skip, Zero
 from prnas.space.schedule import paper_schedule
 from prnas.space.setting import SETTINGS
 
@@ -83,6 +84,23 @@ def test_overrides() -> None:
     assert (config.space.limits.kernel_max, config.space.limits.depth_max) == (9, None)
     assert config.architecture.betas == (0.9, 0.99)
     assert config.data.name == "folder:my pictures"
+
+
+def test_a_space_in_a_file(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("limits: {kernel_max: 5}\ninitial_pool: [skip, conv 3x3, 'conv 3x3 ×[1]']\n")
+    overrides = [f"space={own}", "space.limits.dilation_max=3"]
+    small = ["schedule.cycles=[{epochs: 1, grace_epochs: 0, morphisms: 0, candidates: 1}]"]
+    config = SearchConfig.from_data({}, [*overrides, *small])
+    assert config.space.limits.kernel_max == 5
+    assert config.space.limits.dilation_max == 3
+    assert config.space.initial_pool == (Skip(), Conv(3), Conv(3, 1, (1,)))
+    assert SearchConfig.from_data(config.to_data()) == config
+    own.write_text("limits: {kernel_max: 6}\n")
+    with pytest.raises(UserError, match=r"own\.yaml: limits: kernel must be odd, got 6"):
+        SearchConfig.from_data({}, overrides)
+    with pytest.raises(FormatError, match="no setting is called"):  # Only overrides name files.
+        SearchConfig.from_data({"space": str(own)})
 
 
 @pytest.mark.parametrize(

@@ -18,24 +18,24 @@ sizes = st.lists(st.integers(1, 40), min_size=1, max_size=6)
 
 
 class Watched(InMemory):
-    """Remembers which places were asked for."""
+    """Remembers which indices were asked for."""
 
     def __init__(self) -> None:
         super().__init__(SET.pixels, SET.labels)
         self.fetched: list[int] = []
         self.hinted: list[int] = []
 
-    def fetch(self, places: Tensor) -> Tensor:
-        self.fetched += places.tolist()
-        return super().fetch(places)
+    def fetch(self, indices: Tensor) -> Tensor:
+        self.fetched += indices.tolist()
+        return super().fetch(indices)
 
-    def ahead(self, places: Tensor) -> None:
-        self.hinted = places.tolist()
+    def ahead(self, indices: Tensor) -> None:
+        self.hinted = indices.tolist()
 
 
-def taken(cuts: Sequence[int], places: Tensor, seed: int = 1) -> list[int]:
+def taken(cuts: Sequence[int], indices: Tensor, seed: int = 1) -> list[int]:
     watched = Watched()
-    stream = Stream(watched, places, seed)
+    stream = Stream(watched, indices, seed)
     for number in cuts:
         stream.next(number)
     return watched.fetched
@@ -43,26 +43,26 @@ def taken(cuts: Sequence[int], places: Tensor, seed: int = 1) -> list[int]:
 
 @given(sizes, st.integers(1, 23), st.integers(0, 2**40))
 def test_the_order_does_not_depend_on_the_batches(cuts: list[int], number: int, seed: int) -> None:
-    places = torch.arange(23)[:number]
-    order = taken(cuts, places, seed)
-    assert order == taken([sum(cuts)], places, seed) == taken([1] * sum(cuts), places, seed)
+    indices = torch.arange(23)[:number]
+    order = taken(cuts, indices, seed)
+    assert order == taken([sum(cuts)], indices, seed) == taken([1] * sum(cuts), indices, seed)
     for start in range(0, len(order) - number + 1, number):
-        assert sorted(order[start : start + number]) == places.tolist()  # each pass, each once
+        assert sorted(order[start : start + number]) == indices.tolist()  # each pass, each once
 
 
 @given(sizes, sizes)
 def test_a_saved_position_goes_on_exactly_and_rewinds(before: list[int], after: list[int]) -> None:
-    places = torch.arange(3, 20)
-    stream = Stream(SET, places, 5)
+    indices = torch.arange(3, 20)
+    stream = Stream(SET, indices, 5)
     for number in before:
         stream.next(number)
     state = stream.state()
-    assert 0 <= state["position"] < len(places)
-    assert state["passes"] * len(places) + state["position"] == sum(before)
+    assert 0 <= state["position"] < len(indices)
+    assert state["passes"] * len(indices) + state["position"] == sum(before)
     first = [stream.next(number) for number in after]
     stream.load_state(state)
     again = [stream.next(number) for number in after]
-    other = Stream(SET, places, 5)
+    other = Stream(SET, indices, 5)
     other.load_state(state)
     fresh = [other.next(number) for number in after]
     for one, two, three in zip(first, again, fresh, strict=True):
@@ -73,9 +73,9 @@ def test_a_saved_position_goes_on_exactly_and_rewinds(before: list[int], after: 
 
 @given(st.integers(1, 20), st.integers(1, 4), st.integers(1, 5))
 def test_the_processes_slices_are_one_process_batch(number: int, world: int, steps: int) -> None:
-    places = torch.arange(17)
-    alone = Stream(SET, places, 9)
-    ranks = [Stream(SET, places, 9, rank, world) for rank in range(world)]
+    indices = torch.arange(17)
+    alone = Stream(SET, indices, 9)
+    ranks = [Stream(SET, indices, 9, rank, world) for rank in range(world)]
     for _ in range(steps):
         whole = alone.next(number * world)
         parts = [stream.next(number) for stream in ranks]

@@ -49,7 +49,7 @@ def test_formats_and_files(
     ("name", "file_format", "said"),
     [
         ("net.pth", None, r"no format has the ending '\.pth'.*\.onnx, \.pt2 or \.py"),
-        ("net.onnx", "pt2", "has the ending of onnx, but the format is to be pt2"),
+        ("net.onnx", "pt2", "has the ending of onnx, but --format is pt2"),
         ("net", "tflite", "choose safetensors, onnx, pt2, python"),
         ("my-net.py", None, "called like a variable"),
         ("net.PY", None, "ends in .py"),
@@ -75,16 +75,15 @@ def test_existing_files_need_force(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_missing(tmp_path: Path) -> None:
-    check_free(find_target(tmp_path / "a" / "b", None), force=False)
-    with pytest.raises(UserError, match="a does not exist"):
-        check_free(find_target(tmp_path / "a" / "b.onnx", None), force=False)
+    for name in ("a/b", "a/b/c.onnx"):
+        check_free(find_target(tmp_path / name, None), force=False)
     (tmp_path / "file").touch()
     for name in ("file", "file/b", "file/b.onnx"):
         with pytest.raises(UserError, match="file is a file"):
             check_free(find_target(tmp_path / name, None), force=False)
 
 
-@pytest.mark.parametrize("name", ["a/b", "net.py"])
+@pytest.mark.parametrize("name", ["a/b", "net.py", "a/b/c/net.py"])
 def test_a_failed_write_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

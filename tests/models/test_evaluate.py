@@ -75,12 +75,12 @@ def test_the_numbers_are_those_of_the_textbook(model: Model, digits: DataSet, ba
     assert found.loss == pytest.approx(expected["loss"], rel=1e-5)
     assert len({row.index(max(row)) for row in found.confusion}) > 1, "a dull model tests little"
     assert (found.data, found.part, found.images) == ("some digits", "test", 120)
-    right = sum(found.confusion[i][i] for i in range(10))
-    assert found.top1 == right / 120
+    correct = sum(found.confusion[i][i] for i in range(10))
+    assert found.top1 == correct / 120
     assert 0 < found.top1 < expected["top5"] < 1
     assert found.top1_interval[0] < found.top1 < found.top1_interval[1]
     assert [one.images for one in found.classes] == torch.bincount(small.test.labels).tolist()
-    assert sum(one.right for one in found.classes) == right
+    assert sum(one.correct for one in found.classes) == correct
     assert found.speeds == ()
 
 
@@ -243,7 +243,7 @@ def test_a_folder_is_resized_and_split_as_the_card_says(tmp_path: Path, storage:
 @pytest.mark.parametrize("config", [{}, {"data": None}, {"data": {"name": 3}}, {"data": {}}])
 def test_a_card_that_names_no_set(tmp_path: Path, config: dict[str, Any]) -> None:
     model = tiny(tmp_path / "m", config=config)
-    with pytest.raises(UserError, match="does not say what it was trained on"):
+    with pytest.raises(UserError, match="does not name the data of its training"):
         quick(model)
     assert quick(model, "digits").images == 359
 

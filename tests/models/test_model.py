@@ -91,10 +91,10 @@ def test_a_card_that_was_changed_on_purpose(tmp_path: Path, trained: Model) -> N
     assert load(tmp_path).class_names[0] == "renamed"
 
 
-def test_what_is_no_model_is_told(tmp_path: Path, trained: Model) -> None:
-    with pytest.raises(UserError, match="is no trained model"):
+def test_what_is_no_model_is_refused(tmp_path: Path, trained: Model) -> None:
+    with pytest.raises(UserError, match="is not a trained model"):
         load(tmp_path)
-    with pytest.raises(UserError, match="is no trained model"):
+    with pytest.raises(UserError, match="is not a trained model"):
         load("a\0b")
     save_model(tmp_path, trained.network, trained.card)
     (tmp_path / CARD).write_bytes(b"\xff\xfe")

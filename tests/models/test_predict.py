@@ -1,4 +1,4 @@
-"""Asking a model: the right files, read as in training, answered as the network says."""
+"""Predictions: the right files, read as in training, with the network's probabilities."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ from PIL import Image
 from prnas.data.image_files import read_picture
 from prnas.io.errors import UserError
 from prnas.models.model import Model
-from prnas.models.predict import Answer, Guess, each, find_images, predict
+from prnas.models.predict import ClassScore, Prediction, find_images, predict, predict_each
 from tests.support.made_data import picture
 from tests.support.made_models import tiny
 
@@ -35,42 +35,44 @@ def by_hand(model: Model, path: Path) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("batch", [1, 4, 64])
-def test_answers_are_the_network_s_probabilities(model: Model, tmp_path: Path, batch: int) -> None:
+def test_predictions_are_the_network_s_probabilities(
+    model: Model, tmp_path: Path, batch: int
+) -> None:
     kinds = ["a.png", "b.jpg", "c.bmp", "d.gif", "e.webp", "f.png", "g.tif"]
     paths = [picture(tmp_path / name, seed) for seed, name in enumerate(kinds)]
     found = predict(model, paths, top=4, batch=batch)
-    assert [one.path for one in found.answers] == paths
+    assert [one.path for one in found.predictions] == paths
     assert (found.broken, found.ignored) == ((), 0)
     firsts = set()
-    for path, answer in zip(paths, found.answers, strict=True):
+    for path, prediction in zip(paths, found.predictions, strict=True):
         expected = by_hand(model, path)
-        told = {one.name: one.probability for one in answer.guesses}
-        assert told == pytest.approx(expected, abs=1e-6)
-        order = [one.probability for one in answer.guesses]
+        shown = {one.name: one.probability for one in prediction.classes}
+        assert shown == pytest.approx(expected, abs=1e-6)
+        order = [one.probability for one in prediction.classes]
         assert order == sorted(order, reverse=True)
         assert sum(order) == pytest.approx(1)
-        firsts.add(answer.guesses[0].name)
+        firsts.add(prediction.classes[0].name)
     assert len(firsts) > 1, "a dull model tests little"
 
 
 def test_as_many_classes_as_asked_for_and_as_there_are(model: Model, tmp_path: Path) -> None:
     path = picture(tmp_path / "a.png")
-    every = predict(model, path, top=99).answers[0].guesses
+    every = predict(model, path, top=99).predictions[0].classes
     assert {one.name for one in every} == set(NAMES)
-    assert predict(model, str(path)).answers[0].guesses == every[:1]
-    assert predict(model, [path], top=2).answers[0].guesses == every[:2]
+    assert predict(model, str(path)).predictions[0].classes == every[:1]
+    assert predict(model, [path], top=2).predictions[0].classes == every[:2]
     with pytest.raises(UserError, match="1 or more, got 0"):
         predict(model, path, top=0)
 
 
-def test_equal_logits_are_told_in_the_order_of_the_classes(tmp_path: Path) -> None:
+def test_equal_logits_are_shown_in_the_order_of_the_classes(tmp_path: Path) -> None:
     model = tiny(tmp_path / "m", class_names=NAMES, input_shape=(3, 12, 12))
     with torch.no_grad():
         model.network.classifier.weight.zero_()
         model.network.classifier.bias.zero_()
-    answer = predict(model, picture(tmp_path / "a.png"), top=3).answers[0]
-    assert answer.guesses == tuple(Guess(name, 0.25) for name in NAMES[:3])
-    assert answer.to_json()["classes"][1] == {"name": "bee", "probability": 0.25}
+    prediction = predict(model, picture(tmp_path / "a.png"), top=3).predictions[0]
+    assert prediction.classes == tuple(ClassScore(name, 0.25) for name in NAMES[:3])
+    assert prediction.to_json()["classes"][1] == {"name": "bee", "probability": 0.25}
 
 
 def test_folders_are_searched_in_order(tmp_path: Path) -> None:
@@ -103,13 +105,13 @@ def test_what_is_broken_does_not_stop_the_others(model: Model, tmp_path: Path) -
     cut.write_bytes(picture(tmp_path / "whole.jpg").read_bytes()[:300])
     strange = tmp_path / ("x" * 400)
     found = predict(model, [text, missing, good, cut, strange, good], batch=2)
-    assert [one.path for one in found.answers] == [good, good]
+    assert [one.path for one in found.predictions] == [good, good]
     assert [one.path for one in found.broken] == [text, missing, cut, strange]
     assert "no known image format" in str(found.broken[0])
     assert "No such file" in str(found.broken[1])
     nothing = predict(model, [text, missing])
-    assert (nothing.answers, len(nothing.broken)) == ((), 2)
-    assert predict(model, []).answers == ()
+    assert (nothing.predictions, len(nothing.broken)) == ((), 2)
+    assert predict(model, []).predictions == ()
 
 
 def test_a_closed_folder_is_named(
@@ -126,45 +128,45 @@ def test_a_closed_folder_is_named(
 
     monkeypatch.setattr(os, "scandir", refuse)
     found = predict(model, tmp_path)
-    assert [one.path.name for one in found.answers] == ["2.png"]
+    assert [one.path.name for one in found.predictions] == ["2.png"]
     assert [str(one) for one in found.broken] == [
         f"{tmp_path / 'a'} cannot be read as an image: Permission denied"
     ]
 
 
-def test_answers_come_one_after_the_other(model: Model, tmp_path: Path) -> None:
+def test_predictions_come_one_after_the_other(model: Model, tmp_path: Path) -> None:
     good, bad = picture(tmp_path / "a.png"), tmp_path / "b.png"
-    told: list[tuple[str, int, int]] = []
-    predict(model, [good, bad], progress=lambda *one: told.append(one))
-    assert told == [("looking at images", 1, 2), ("looking at images", 2, 2)]
-    stream = each(model, [good, bad, good], batch=1)
-    assert isinstance(next(stream), Answer)
-    assert not isinstance(next(stream), Answer)
+    shown: list[tuple[str, int, int]] = []
+    predict(model, [good, bad], progress=lambda *one: shown.append(one))
+    assert shown == [("looking at images", 1, 2), ("looking at images", 2, 2)]
+    stream = predict_each(model, [good, bad, good], batch=1)
+    assert isinstance(next(stream), Prediction)
+    assert not isinstance(next(stream), Prediction)
 
 
 def test_images_become_what_the_model_takes(tmp_path: Path) -> None:
     grey = tiny(tmp_path / "grey", class_names=NAMES, input_shape=(1, 8, 8))
     coloured = picture(tmp_path / "a.png", 3)
     expected = by_hand(grey, coloured)
-    answer = predict(grey, coloured, top=4).answers[0]
-    assert {one.name: one.probability for one in answer.guesses} == pytest.approx(expected)
+    prediction = predict(grey, coloured, top=4).predictions[0]
+    assert {one.name: one.probability for one in prediction.classes} == pytest.approx(expected)
     wide = tiny(tmp_path / "wide", class_names=NAMES, input_shape=(3, 6, 10))
     pixels = np.random.default_rng(1).integers(0, 256, (6, 10, 3), np.uint8)
     Image.fromarray(pixels).save(tmp_path / "exact.png")
     with torch.no_grad():
         image = torch.from_numpy(pixels.transpose(2, 0, 1).copy())[None] / 255
         values = wide(image)[0].softmax(0).tolist()
-    answer = predict(wide, tmp_path / "exact.png", top=4).answers[0]
-    assert {one.name: one.probability for one in answer.guesses} == pytest.approx(
+    prediction = predict(wide, tmp_path / "exact.png", top=4).predictions[0]
+    assert {one.name: one.probability for one in prediction.classes} == pytest.approx(
         dict(zip(NAMES, values, strict=True)), abs=1e-6
     )
-    assert predict(wide, coloured).answers  # any other size is cut and scaled
+    assert predict(wide, coloured).predictions  # any other size is cut and scaled
     four = tiny(tmp_path / "four", class_names=NAMES, input_shape=(4, 8, 8))
     with pytest.raises(UserError, match="4 channels; those in image files are grey"):
         predict(four, coloured)
 
 
-def test_a_model_in_training_mode_answers_the_same(model: Model, tmp_path: Path) -> None:
+def test_a_model_in_training_mode_predictions_the_same(model: Model, tmp_path: Path) -> None:
     path = picture(tmp_path / "a.png")
     expected = predict(model, path)
     model.train()

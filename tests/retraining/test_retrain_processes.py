@@ -100,7 +100,7 @@ def test_two_processes_train_one_model(images: Path, tmp_path: Path) -> None:
 MISTAKES = [
     ([], "say what to train"),
     (["nope"], "no published cell and no file is called 'nope'"),
-    (["pr-darts-dl1", "quick"], "'quick' is for `prnas search`"),
+    (["pr-darts-dl1", "quick"], "'quick' is a recipe for search; recipes for retrain: "),
     (["pr-darts-dl1", "retrain-quik"], "Did you mean 'retrain-quick'?"),
     (["pr-darts-dl1", "--seeds", "0"], "--seeds must be 1 or more"),
     (["pr-darts-dl1", "--set", "training.epoch=1"], "Did you mean 'epochs'?"),

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prnas.config.search import BatchConfig
+from prnas.config.sections import BatchConfig
 from prnas.io.memory import cgroup_limits, free_memory, is_out_of_memory
 from prnas.runs.batch_size import (
     BatchSize,

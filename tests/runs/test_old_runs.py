@@ -30,7 +30,7 @@ from tests.support.in_process import Cli
 from tests.support.newer_release import FIELD, VALUE, VERSION, write_newer_release
 from tests.support.old_runs import OLD_RUNS, assert_repeats, copied, records_of, rounds_alike
 from tests.support.pages import data_of
-from tests.support.watching import Watch, WatchTraining
+from tests.support.watching import Watch
 
 SEARCHES = ("search-unfinished", "search-finished")
 TRAININGS = ("seeds-unfinished/seed-0", "training-finished")
@@ -106,7 +106,7 @@ def test_an_old_search_goes_on_to_the_same_end(tmp_path: Path) -> None:
 
 
 def test_old_seeds_go_on_to_the_same_end(tmp_path: Path) -> None:
-    folder, watches = copied("seeds-unfinished", tmp_path), [WatchTraining(), WatchTraining()]
+    folder, watches = copied("seeds-unfinished", tmp_path), [Watch(), Watch()]
     found = seeds.resume_seeds(folder, watchers=lambda number, of: [watches[number]])
     assert [watch.start.resumed for watch in watches] == [True, False]
     assert 0 < len(watches[0].steps) < len(watches[1].steps)
@@ -117,7 +117,7 @@ def test_old_seeds_go_on_to_the_same_end(tmp_path: Path) -> None:
 def test_old_finished_runs_are_only_read(tmp_path: Path) -> None:
     search, training = copied("search-finished", tmp_path), copied("training-finished", tmp_path)
     whole = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
-    watch, watch_training = Watch(), WatchTraining()
+    watch, watch_training = Watch(), Watch()
     searching.resume(search, callbacks=[watch])
     retraining.resume(training, callbacks=[watch_training])
     assert not watch.steps

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from prnas.commands.options import ReportOptions
 from prnas.commands.report import run as report
 from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
@@ -227,7 +228,7 @@ def test_a_report_replaces_a_pipe(tmp_path: Path, reference: Path) -> None:
     page = folder / "report.html"
     page.unlink(missing_ok=True)
     os.mkfifo(page)
-    report([folder], None, None, as_json=True)
+    report([folder], ReportOptions(as_json=True))
     assert page.is_file()
 
 

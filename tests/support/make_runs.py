@@ -16,10 +16,10 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.retraining import api as retraining
 from prnas.retraining import seeds
-from prnas.runs.session import Stopped
+from prnas.runs.run import Stopped
 from prnas.searching import api as searching
 from tests.support.arithmetic import arithmetic
-from tests.support.watching import Watch, WatchTraining
+from tests.support.watching import Watch
 
 COMMON: dict[str, Any] = {
     "seed": 0,
@@ -77,7 +77,7 @@ def make(folder: Path) -> None:
             2,
             runs=folder,
             name="seeds-unfinished",
-            watchers=lambda number, of: [WatchTraining(TRAINING_STEP, interrupt)],
+            watchers=lambda number, of: [Watch(TRAINING_STEP, interrupt)],
             command=[*command, "--seeds", "2"],
         )
     for path in folder.rglob("environment.json"):

@@ -38,9 +38,13 @@ def write_newer_release(folder: Path) -> Path:
     return target
 
 
+def _classes(path: Path) -> dict[str, ast.ClassDef]:
+    nodes = ast.parse(path.read_text()).body
+    return {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+
+
 def _classes_with_fields(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text())
-    return {one.name for one in tree.body if isinstance(one, ast.ClassDef) and _last_field(one)}
+    return {name for name, node in _classes(path).items() if _last_field(node)}
 
 
 def _last_field(node: ast.ClassDef) -> int:
@@ -51,7 +55,7 @@ def _last_field(node: ast.ClassDef) -> int:
 
 def _add_field(path: Path, classes: Iterable[str]) -> None:
     lines = path.read_text().splitlines(keepends=True)
-    nodes = {one.name: one for one in ast.parse("".join(lines)).body if hasattr(one, "name")}
-    for name in sorted(classes, key=lambda name: -_last_field(nodes[name])):  # from below
-        lines.insert(_last_field(nodes[name]), f"    {FIELD}: int = {VALUE}\n")
+    ends = [_last_field(_classes(path)[name]) for name in classes]
+    for end in sorted(ends, reverse=True):  # from below, so that lines above keep their numbers
+        lines.insert(end, f"    {FIELD}: int = {VALUE}\n")
     path.write_text("".join(lines))

@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from prnas.runs.records import VARYING
 from tests.support.arithmetic import arithmetic
+from tests.support.watching import VARYING
 
 OLD_RUNS = Path(__file__).parents[1] / "runs" / "format-2"
 ACCURACIES = ("accuracy", "test_error")  # one image more or less is a jump

@@ -23,6 +23,9 @@ from prnas.searching.api import Stopped, start
 from prnas.space.pools import Pools
 from tests.support.settings import small_config
 
+# Fields of records that differ between runs of the same config and seed.
+VARYING = ("seconds", "images_per_second", "memory", "parts")
+
 
 class Watch(Callback):
     """Remembers what it was told; may act at a given step."""
@@ -64,9 +67,8 @@ class Watch(Callback):
 
 def without_varying(record: Record) -> dict[str, Any]:
     """What the records of two runs of the same config and seed have in common."""
-    varying = ("seconds", "images_per_second", "memory", "parts")
     fields = json.loads(to_line(record))
-    return {name: value for name, value in fields.items() if name not in varying}
+    return {name: value for name, value in fields.items() if name not in VARYING}
 
 
 def folder_of(one: SearchResult | RetrainResult | Stopped) -> Path:

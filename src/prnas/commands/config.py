@@ -1,7 +1,6 @@
-"""`prnas recipes` and `prnas config`: what a search is told, written out."""
+"""`prnas recipes` and `prnas config`: the recipes, and a run's whole config."""
 
-from pathlib import Path
-
+from prnas.commands.options import ConfigOptions
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
@@ -18,26 +17,19 @@ def run_recipes(name: str | None, as_json: bool) -> None:
         else:
             print(recipes.text(name), end="")
         return
-    configs = {one: recipes.any_recipe(one) for one in recipes.names()}
+    configs = {recipe: recipes.any_recipe(recipe) for recipe in recipes.names()}
     if as_json:
-        show_json([{"name": one, **config.to_data()} for one, config in configs.items()])
+        show_json([{"name": recipe, **config.to_data()} for recipe, config in configs.items()])
         return
-    searches = [
-        [
-            one,
-            config.data.name,
-            str(len(config.schedule.cycles)),
-            str(config.schedule.num_epochs),
-            config.description,
-        ]
-        for one, config in configs.items()
-        if isinstance(config, SearchConfig)
-    ]
-    trainings = [
-        [one, config.data.name, str(config.training.epochs), config.description]
-        for one, config in configs.items()
-        if isinstance(config, RetrainConfig)
-    ]
+    searches: list[list[str]] = []
+    trainings: list[list[str]] = []
+    for recipe, config in configs.items():
+        if isinstance(config, SearchConfig):
+            counts = [str(len(config.schedule.cycles)), str(config.schedule.num_epochs)]
+            searches.append([recipe, config.data.name, *counts, config.description])
+        elif isinstance(config, RetrainConfig):
+            epochs = str(config.training.epochs)
+            trainings.append([recipe, config.data.name, epochs, config.description])
     show_heading("Recipes for prnas search")
     show(table(["name", "data", "cycles", "epochs", "what it is"], searches, right=(2, 3)), "")
     show_heading("Recipes for prnas retrain")
@@ -45,13 +37,13 @@ def run_recipes(name: str | None, as_json: bool) -> None:
     show_next("prnas config darts-like", "prnas recipes darts-like")
 
 
-def run_config(name: str, overrides: list[str], as_json: bool, out: Path | None) -> None:
-    config = named.config(name, overrides)
-    if out is not None:
-        write_text(out, dump_yaml(config.to_data()))
-        show(f"wrote {out}")
-        show_next(f"prnas config {out}")
-    elif as_json:
-        show_json(config.to_data())
+def run_config(name: str, options: ConfigOptions) -> None:
+    data = named.config_of(name, options.overrides).to_data()
+    if options.out is not None:
+        write_text(options.out, dump_yaml(data))
+        show(f"wrote {options.out}")
+        show_next(f"prnas config {options.out}")
+    elif options.as_json:
+        show_json(data)
     else:
-        print(dump_yaml(config.to_data()), end="")
+        print(dump_yaml(data), end="")

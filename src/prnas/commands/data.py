@@ -1,4 +1,4 @@
-"""`prnas data`: the sets of images, what is in one, and how augmentation varies it."""
+"""`prnas data`: the sets of images, the content of one, and samples of its augmentation."""
 
 import shlex
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from prnas.commands.options import DataOptions
 from prnas.config.search import DataConfig
 from prnas.data import catalog
 from prnas.io.atomic import write_output
@@ -13,16 +14,23 @@ from prnas.io.errors import UserError
 from prnas.io.reading import validated
 from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
-_MANY = 20  # classes; more are not listed one by one
+_MOST_CLASSES = 20  # More classes are counted, not listed.
 
 
-def run_list(root: Path | None, sample: Path | None, as_json: bool) -> None:
-    """All sets that have names."""
-    if sample is not None:
+def run(name: str | None, options: DataOptions) -> None:
+    if name is None:
+        _show_sets(options)
+    else:
+        _show_set(name, options)
+
+
+def _show_sets(options: DataOptions) -> None:
+    """List all sets that have names."""
+    if options.sample is not None:
         raise UserError("--sample needs the name of a set, e.g. prnas data digits --sample out.png")
-    folder = catalog.default_root() if root is None else root
+    folder = options.root or catalog.default_root()
     rows = [_entry(name, about, folder) for name, about in catalog.ABOUT.items()]
-    if as_json:
+    if options.as_json:
         show_json(rows)
         return
     show_heading("Sets of images")
@@ -49,41 +57,56 @@ def run_list(root: Path | None, sample: Path | None, as_json: bool) -> None:
     ]
     show(facts([*origins, *own]), "")
     show_prose(
-        f"Downloads are kept in {folder}. Set {catalog.ROOT_VARIABLE}, or data.root of a search, "
-        "to keep them elsewhere, or to use files that you have."
+        f"Downloads go to {folder}. Set {catalog.ROOT_VARIABLE}, or data.root of a search, to use "
+        "another folder, or files that you have."
     )
     show_next("prnas data digits --sample digits.png")
 
 
-def run_one(settings: dict[str, Any], sample: Path | None, seed: int, as_json: bool) -> None:
-    """One set: facts, and a contact sheet of augmented samples if a file for it is named."""
-    config = validated(TypeAdapter(DataConfig), settings, "data")
+def _show_set(name: str, options: DataOptions) -> None:
+    """Show facts of a set, and draw a contact sheet of augmented samples for `--sample`."""
+    config = _config(name, options)
     catalog.check_name(config.name)
-    if seed < 0:
-        raise UserError(f"--seed must be 0 or more, got {seed}")
-    if sample is not None:
-        _check_target(sample)
+    if options.seed < 0:
+        raise UserError(f"--seed must be 0 or more, got {options.seed}")
+    if options.sample is not None:
+        _check_target(options.sample)
     import torch
 
-    from prnas.data import dataset as images
+    from prnas.data import dataset
 
     notes: list[str] = []
-    loaded = images.load(config, torch.device("cpu"), notes.append)
+    loaded = dataset.load(config, torch.device("cpu"), notes.append)
     try:
-        found = _facts(config, loaded, notes)
-        if sample is not None:
-            _write_sample(config, loaded, found, sample, seed)
+        summary = _summary(config, loaded, notes)
+        if options.sample is not None:
+            _write_sample(config, loaded, summary, options.sample, options.seed)
     finally:
         loaded.close()
-    if as_json:
-        show_json(found)
+    if options.as_json:
+        show_json(summary)
         return
-    _show(config, found)
-    if sample is None:
+    _show(config, summary)
+    if options.sample is None:
         show_next("prnas data " + shlex.join([config.name, "--sample", "sample.png"]))
     else:
-        show("", f"wrote {sample}")
+        show("", f"wrote {options.sample}")
         show_next("prnas search " + shlex.join(["--data", config.name]))
+
+
+def _config(name: str, options: DataOptions) -> DataConfig:
+    # As in the recipes: a flipped digit is no digit, and a shift by 4 of 8 pixels hides half of it.
+    flip, padding = (False, 1) if name == "digits" else (True, 4)
+    settings = {
+        "name": name,
+        "root": None if options.root is None else str(options.root),
+        "image_size": options.image_size,
+        "flip": flip if options.flip is None else options.flip,
+        "crop_padding": padding if options.crop_padding is None else options.crop_padding,
+        "cutout": options.cutout,
+        "broken": "skip" if options.skip_broken else "refuse",
+    }
+    return validated(TypeAdapter(DataConfig), settings, "data")
 
 
 def _entry(name: str, about: catalog.About, root: Path) -> dict[str, Any]:
@@ -91,8 +114,8 @@ def _entry(name: str, about: catalog.About, root: Path) -> dict[str, Any]:
     if spec is None:
         where = "in the package"
     else:
-        found = catalog.find(spec, root)
-        where = "downloaded on first use" if found is None else str(found)
+        folder = catalog.find(spec, root)
+        where = "downloaded on first use" if folder is None else str(folder)
     return {
         "name": name,
         "what": about.what,
@@ -112,7 +135,7 @@ def _size(shape: list[int]) -> str:
     return f"{width}x{height} {kinds.get(channels, f'{channels} channels')}"
 
 
-def _facts(config: DataConfig, loaded: Any, notes: list[str]) -> dict[str, Any]:
+def _summary(config: DataConfig, loaded: Any, notes: list[str]) -> dict[str, Any]:
     from prnas.data.dataset import InMemory, normalization
 
     counts = [
@@ -136,27 +159,27 @@ def _facts(config: DataConfig, loaded: Any, notes: list[str]) -> dict[str, Any]:
     }
 
 
-def _show(config: DataConfig, found: dict[str, Any]) -> None:
-    classes: list[dict[str, Any]] = found["classes"]
-    counts = [one["train"] for one in classes]
+def _show(config: DataConfig, summary: dict[str, Any]) -> None:
+    classes: list[dict[str, Any]] = summary["classes"]
+    counts = [row["train"] for row in classes]
     few, many = min(counts), max(counts)
     balance = f"{few:,}" if few == many else f"{few:,} to {many:,}"
     pairs = [
-        ("images", f"{found['train']:,} for training, {found['test']:,} for testing"),
-        ("size", _size(found["shape"])),
+        ("images", f"{summary['train']:,} for training, {summary['test']:,} for testing"),
+        ("size", _size(summary["shape"])),
         ("classes", f"{len(classes)}, of {balance} training images each"),
-        ("mean", _numbers(found["mean"])),
-        ("std", _numbers(found["std"])),
-        ("storage", _storage(found)),
+        ("mean", _numbers(summary["mean"])),
+        ("std", _numbers(summary["std"])),
+        ("storage", _storage(summary)),
     ]
     about = catalog.ABOUT.get(config.name)
     if about is not None:
         pairs += [("source", about.source), ("licence", about.licence)]
-    pairs += [("note", note) for note in found["notes"]]
+    pairs += [("note", note) for note in summary["notes"]]
     show_heading(config.name)
     show(facts(pairs))
-    if len(classes) <= _MANY:
-        rows = [[one["name"], f"{one['train']:,}", f"{one['test']:,}"] for one in classes]
+    if len(classes) <= _MOST_CLASSES:
+        rows = [[row["name"], f"{row['train']:,}", f"{row['test']:,}"] for row in classes]
         show("", table(["class", "train", "test"], rows, right=(1, 2)))
 
 
@@ -164,15 +187,15 @@ def _numbers(values: list[float]) -> str:
     return ", ".join(f"{value:.4f}" for value in values)
 
 
-def _storage(found: dict[str, Any]) -> str:
-    channels, height, width = found["shape"]
-    size = (found["train"] + found["test"]) * channels * height * width / 1e6
-    where = "kept in memory" if found["storage"] == "memory" else "read as they are needed"
+def _storage(summary: dict[str, Any]) -> str:
+    channels, height, width = summary["shape"]
+    size = (summary["train"] + summary["test"]) * channels * height * width / 1e6
+    where = "in memory" if summary["storage"] == "memory" else "read as they are needed"
     return f"{where} ({size:,.1f} MB)"
 
 
 def _check_target(path: Path) -> None:
-    """Known to be wrong before the images are loaded, which may take a while."""
+    """Refuse a wrong file before the images are loaded, which may take a while."""
     if path.suffix.lower() != ".png":
         raise UserError(f"--sample needs a name that ends in .png, got '{path}'")
     if path.is_dir():
@@ -182,13 +205,13 @@ def _check_target(path: Path) -> None:
 
 
 def _write_sample(
-    config: DataConfig, loaded: Any, found: dict[str, Any], path: Path, seed: int
+    config: DataConfig, loaded: Any, summary: dict[str, Any], path: Path, seed: int
 ) -> None:
     from prnas.data.augment import Augmentation
     from prnas.data.contact_sheet import contact_sheet
     from prnas.data.dataset import Normalization
 
-    values = Normalization(tuple(found["mean"]), tuple(found["std"]))
+    values = Normalization(tuple(summary["mean"]), tuple(summary["std"]))
     augmentation = Augmentation(config.flip, config.crop_padding, config.cutout, values)
     try:
         write_output(path, contact_sheet(loaded, augmentation, seed))

@@ -11,7 +11,7 @@ def run(name: str, out: Path | None) -> None:
     from prnas.drawing.cells import draw_genotype
 
     genotype = named.genotype(name)
-    known = name in zoo.names()
-    title = zoo.entry(name).title if known else Path(name).stem
-    picture = draw_genotype(genotype, title)
-    save_picture(picture, out or Path(f"{name if known else Path(name).stem}.svg"))
+    published = name in zoo.names()
+    stem = name if published else Path(name).resolve().stem
+    title = zoo.entry(name).title if published else stem
+    save_picture(draw_genotype(genotype, title), out or Path(f"{stem}.svg"))

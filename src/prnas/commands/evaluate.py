@@ -1,86 +1,79 @@
-"""`prnas evaluate`: how well a trained model does, what it confuses, how quick it is."""
+"""`prnas evaluate`: the accuracy, confusions and speed of a trained model."""
 
 import json
 import shlex
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 import prnas
+from prnas.commands.options import EvaluateOptions
 from prnas.commands.pictures import check_picture, save_picture
+from prnas.config.choices import Accelerator
 from prnas.config.overrides import apply_overrides
-from prnas.data import dataset as images
+from prnas.data.dataset import DataSet
+from prnas.data.dataset import load as load_images
 from prnas.drawing.confusion import draw_confusion
-from prnas.drawing.picture import Picture
 from prnas.io.errors import UserError
 from prnas.io.text import write_text
 from prnas.models.evaluate import Evaluation, evaluate
 from prnas.models.inference import choose_device
 from prnas.models.matching_data import check_fit, data_config, data_settings
-from prnas.models.model import CARD, FOLDER, WEIGHTS, Model, load
+from prnas.models.model import Model, load
+from prnas.models.names import CARD, FOLDER, WEIGHTS
 from prnas.models.speed import Speed
+from prnas.runs.named import check_has_model
 from prnas.terminal.amounts import duration, percent, speed
 from prnas.terminal.output import facts, show, show_heading, show_next, table, visible
 
 RESULT, PICTURE = "evaluation.json", "confusion.svg"
 MOST_BATCH = 1_000_000
-_CLASSES, _CONFUSIONS = 20, 5  # that are told
+_MOST_CLASSES, _MOST_CONFUSIONS = 20, 5  # The largest numbers that are shown.
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What was typed."""
-
-    model: Path
-    data: str | None
-    data_root: str | None
-    part: Literal["test", "train", "all"]
-    overrides: list[str]
-    batch: int
-    out: Path | None
-    picture: Path | None
-    speed: bool
-    accelerator: str
-    threads: int | None
-    as_json: bool
-
-
-def run(wanted: Wanted) -> None:
-    """Test a model and tell. All that can be wrong with the words is found first."""
-    check_batch(wanted.batch)
-    if wanted.picture is not None:
-        check_picture(wanted.picture)
-    if wanted.out is not None and wanted.out.exists() and not wanted.out.is_dir():
-        raise UserError(f"--out: {wanted.out} is not a folder")
-    device = choose_device(wanted.accelerator, wanted.threads)
-    model = load(wanted.model).to(device)
-    loaded = _load(model, wanted, device)
+def run(path: Path, options: EvaluateOptions) -> None:
+    """Test a model and show the result. All mistakes in the options are found before it starts."""
+    check_batch(options.batch)
+    if options.picture is not None:
+        check_picture(options.picture)
+    if options.out is not None and options.out.exists() and not options.out.is_dir():
+        raise UserError(f"--out: {options.out} is not a folder")
+    model = load_model(path, options.accelerator, options.threads)
+    data = _load_data(model, options)
     try:
-        check_fit(model.card, loaded)
+        check_fit(model.card, data)
         from prnas.terminal.bars import Bars
 
-        with _made(wanted.out), Bars() as bars:
-            found = evaluate(
+        with _output_folder(options.out), Bars() as bars:
+            result = evaluate(
                 model,
-                loaded,
-                part=wanted.part,
-                batch=wanted.batch,
-                speed=wanted.speed,
+                data,
+                part=options.part,
+                batch=options.batch,
+                speed=not options.skip_speed,
                 progress=bars,
             )
     finally:
-        loaded.close()
-    text = as_text(wanted.model, found)
-    if wanted.as_json:
+        data.close()
+    text = as_text(path, result)
+    if options.as_json:
         print(text)
     else:
-        _show(wanted.model, model, found)
-    _write(wanted, found, text)
-    if not wanted.as_json:
-        _show_next(wanted)
+        _show(path, model, result)
+    _write(path, options, result, text)
+    if not options.as_json:
+        name = shlex.quote(str(path))
+        if options.out is None:
+            show_next(f"prnas evaluate {name} -o evaluation")
+        show_next(f"prnas predict {name} IMAGE")
+
+
+def load_model(path: Path, accelerator: Accelerator, threads: int | None) -> Model:
+    """The trained model at `path`, on a device."""
+    device = choose_device(accelerator, threads)
+    check_has_model(path)
+    return load(path).to(device)
 
 
 def check_batch(batch: int) -> None:
@@ -88,21 +81,21 @@ def check_batch(batch: int) -> None:
         raise UserError(f"--batch must be from 1 to {MOST_BATCH:,}, got {batch}")
 
 
-def as_text(path: Path, found: Evaluation) -> str:
+def as_text(path: Path, result: Evaluation) -> str:
     """The evaluation as JSON, with a line for each row of the confusion matrix."""
     import torch
 
     about = {"model": str(path), "prnas": prnas.__version__, "torch": str(torch.__version__)}
-    data = about | found.to_json()
+    data = about | result.to_json()
     rows = ",\n".join(f"  {json.dumps(row)}" for row in data.pop("confusion"))
     head = json.dumps(data, indent=1, ensure_ascii=False).removesuffix("\n}")
     return f'{head},\n "confusion": [\n{rows}\n ]\n}}'
 
 
-def _load(model: Model, wanted: Wanted, device: Any) -> images.DataSet:
-    settings = data_settings(model.card, wanted.data, wanted.data_root)
-    changed = apply_overrides({"data": settings}, wanted.overrides, lambda _: None)
-    return images.load(data_config(model.card, changed["data"]), device, _note)
+def _load_data(model: Model, options: EvaluateOptions) -> DataSet:
+    settings = data_settings(model.card, options.data, options.data_root)
+    changed = apply_overrides({"data": settings}, options.overrides, lambda _: None)
+    return load_images(data_config(model.card, changed["data"]), model.mean.device, _note)
 
 
 def _note(text: str) -> None:
@@ -110,8 +103,8 @@ def _note(text: str) -> None:
 
 
 @contextmanager
-def _made(folder: Path | None) -> Generator[None]:
-    """Make the folder, which may fail, before the work; if the work fails, it goes again."""
+def _output_folder(folder: Path | None) -> Generator[None]:
+    """Make the folder, which may fail, before the work; remove it again if the work fails."""
     new = folder is not None and not folder.exists()
     if folder is not None:
         try:
@@ -127,111 +120,98 @@ def _made(folder: Path | None) -> Generator[None]:
         raise
 
 
-def _write(wanted: Wanted, found: Evaluation, text: str) -> None:
-    targets = [wanted.out / PICTURE] if wanted.out is not None else []
-    targets += [wanted.picture] if wanted.picture is not None else []
-    if targets and not wanted.as_json:
+def _write(path: Path, options: EvaluateOptions, result: Evaluation, text: str) -> None:
+    pictures = [] if options.out is None else [options.out / PICTURE]
+    pictures += [] if options.picture is None else [options.picture]
+    if not pictures:
+        return
+    if not options.as_json:
         show("")
-    if wanted.out is not None:
-        write_text(wanted.out / RESULT, text + "\n")
-        if not wanted.as_json:
-            show(f"wrote {wanted.out / RESULT}")
-    picture: Picture | None = None
-    for target in targets:
-        picture = picture or draw_confusion(
-            found.confusion, found.class_names, _title(wanted.model, found)
-        )
-        save_picture(picture, target, quiet=wanted.as_json)
+    if options.out is not None:
+        write_text(options.out / RESULT, text + "\n")
+        if not options.as_json:
+            show(f"wrote {options.out / RESULT}")
+    picture = draw_confusion(result.confusion, result.class_names, _title(path, result))
+    for target in pictures:
+        save_picture(picture, target, quiet=options.as_json)
 
 
-def _title(path: Path, found: Evaluation) -> str:
-    return f"{_name(path)} on {_data(found)}: {percent(found.top1)} right"
+def _title(path: Path, result: Evaluation) -> str:
+    return f"{_name(path)} on {_images(result)}: {percent(result.top1)} correct"
 
 
 def _name(path: Path) -> str:
-    """The run that a model is from, or its folder."""
-    whole = path.absolute()
-    if whole.name in (WEIGHTS, CARD):
-        whole = whole.parent
-    return whole.parent.name if whole.name == FOLDER else whole.name
+    """The name of the run that a model is from, or of its folder."""
+    folder = path.absolute()
+    if folder.name in (WEIGHTS, CARD):
+        folder = folder.parent
+    return folder.parent.name if folder.name == FOLDER else folder.name
 
 
-def _data(found: Evaluation) -> str:
-    return f"{found.data}, {'both parts' if found.part == 'all' else f'{found.part} part'}"
+def _images(result: Evaluation) -> str:
+    return f"{result.data}, {'both parts' if result.part == 'all' else f'{result.part} part'}"
 
 
-def _show(path: Path, model: Model, found: Evaluation) -> None:
-    show_heading(_data(found))
-    show(facts(_facts(path, model, found)))
-    ranked = sorted(
-        (one for one in found.classes if one.images), key=lambda one: one.right / one.images
-    )
+def _show(path: Path, model: Model, result: Evaluation) -> None:
+    show_heading(_images(result))
+    show(facts(_facts(path, model, result)))
+    tested = [entry for entry in result.classes if entry.images]
+    ranked = sorted(tested, key=lambda entry: entry.correct / entry.images)
     rows = [
-        [one.name, f"{one.images:,}", f"{one.right:,}", percent(one.accuracy)]
-        for one in ranked[:_CLASSES]
+        [entry.name, f"{entry.images:,}", f"{entry.correct:,}", percent(entry.accuracy)]
+        for entry in ranked[:_MOST_CLASSES]
     ]
-    show("", table(["class", "images", "right", "accuracy"], rows, right=(1, 2, 3)))
+    show("", table(["class", "images", "correct", "accuracy"], rows, right=(1, 2, 3)))
     if more := len(ranked) - len(rows):
         show(f"... and {more} classes that are recognised more often")
-    if none := len(found.classes) - len(ranked):
+    if none := len(result.classes) - len(ranked):
         show(f"{none} {'class has' if none == 1 else 'classes have'} no images")
     show("")
-    names = found.class_names
-    for one in found.confusions(_CONFUSIONS):
-        total = sum(found.confusion[one.true])
+    names = result.class_names
+    for pair in result.confusions(_MOST_CONFUSIONS):
+        total = sum(result.confusion[pair.true])
         show(
-            f"'{names[one.true]}' was taken for '{names[one.predicted]}': {one.count:,} of "
-            f"{total:,} ({percent(one.share)})"
+            f"'{names[pair.true]}' was taken for '{names[pair.predicted]}': {pair.count:,} of "
+            f"{total:,} ({percent(pair.share)})"
         )
-    if found.right == found.images:
+    if result.correct == result.images:
         show("no image was taken for another class")
 
 
-def _facts(path: Path, model: Model, found: Evaluation) -> list[tuple[str, str]]:
-    parameters = sum(one.numel() for one in model.parameters())
-    low, high = found.top1_interval
-    threads = f"{found.threads} thread" + ("s" if found.threads > 1 else "")
+def _facts(path: Path, model: Model, result: Evaluation) -> list[tuple[str, str]]:
+    parameters = sum(tensor.numel() for tensor in model.parameters())
+    low, high = result.top1_interval
+    threads = f"{result.threads} thread" + ("s" if result.threads > 1 else "")
     pairs = [
         ("model", f"{path} ({parameters:,} parameters)"),
-        ("images", f"{found.images:,} in {len(found.class_names)} classes"),
+        ("images", f"{result.images:,} in {len(result.class_names)} classes"),
         (
             "top-1",
-            f"{percent(found.top1)} ({found.right:,} right; 95 % interval {percent(low)} to "
+            f"{percent(result.top1)} ({result.correct:,} correct; 95 % interval {percent(low)} to "
             f"{percent(high)})",
         ),
     ]
-    if found.top5 is not None:
-        pairs.append(("top-5", percent(found.top5)))
+    if result.top5 is not None:
+        pairs.append(("top-5", percent(result.top5)))
     pairs += [
-        ("loss", f"{found.loss:.4f} (mean cross-entropy)"),
-        ("device", found.device + (f", {threads}" if found.device == "cpu" else "")),
-        (
-            "time",
-            f"{duration(found.seconds)} for all images, reading included",
-        ),
+        ("loss", f"{result.loss:.4f} (mean cross-entropy)"),
+        ("device", result.device + (f", {threads}" if result.device == "cpu" else "")),
+        ("time", f"{duration(result.seconds)} for all images, reading included"),
     ]
-    for one in found.speeds:
-        pairs.append((f"batch of {one.batch}", _speed(one)))
-    if found.speeds:
+    pairs += [(f"batch of {measured.batch}", _speed(measured)) for measured in result.speeds]
+    if result.speeds:
         pairs.append(("", "of the network alone: median and quartiles of repeated calls"))
     return pairs
 
 
-def _speed(one: Speed) -> str:
-    low, high = one.lower_quartile_seconds, one.upper_quartile_seconds
+def _speed(measured: Speed) -> str:
+    low, high = measured.lower_quartile_seconds, measured.upper_quartile_seconds
     return (
-        f"latency {_milliseconds(one.median_seconds)} ms ({_milliseconds(low)} to "
-        f"{_milliseconds(high)}, {one.calls} calls), throughput {speed(one.images_per_second)} "
-        "images/s"
+        f"latency {_milliseconds(measured.median_seconds)} ms ({_milliseconds(low)} to "
+        f"{_milliseconds(high)}, {measured.calls} calls), throughput "
+        f"{speed(measured.images_per_second)} images/s"
     )
 
 
 def _milliseconds(seconds: float) -> str:
     return f"{1000 * seconds:.3g}" if seconds < 1 else f"{1000 * seconds:,.0f}"
-
-
-def _show_next(wanted: Wanted) -> None:
-    name = shlex.quote(str(wanted.model))
-    if wanted.out is None:
-        show_next(f"prnas evaluate {name} -o evaluation")
-    show_next(f"prnas predict {name} IMAGE")

@@ -9,19 +9,24 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from prnas.commands.options import ExportOptions
 from prnas.exporting.export import Exported, export
-from prnas.exporting.target import Format
+from prnas.runs.named import check_has_model
 from prnas.terminal.output import facts, show, show_json, show_next
 
 
-def run(
-    model: Path, out: Path, file_format: Format | None, normalize: bool, force: bool, as_json: bool
-) -> None:
-    with _status() as tell:
+def run(path: Path, options: ExportOptions) -> None:
+    check_has_model(path)
+    with _status() as progress:
         exported = export(
-            model, out, file_format=file_format, normalize=normalize, force=force, tell=tell
+            path,
+            options.out,
+            file_format=options.file_format,
+            normalize=options.normalize,
+            force=options.force,
+            progress=progress,
         )
-    if as_json:
+    if options.as_json:
         show_json(
             {
                 "format": exported.file_format,
@@ -57,7 +62,7 @@ def _show(exported: Exported) -> None:
 
 
 def _lines(name: str, lines: Sequence[str]) -> list[tuple[str, str]]:
-    return [("" if place else name, line) for place, line in enumerate(lines)]
+    return [("" if index else name, line) for index, line in enumerate(lines)]
 
 
 def _size(file: Path) -> str:
@@ -67,7 +72,7 @@ def _size(file: Path) -> str:
 
 @contextmanager
 def _status() -> Generator[Callable[[str], object], None, None]:
-    """A line that says what goes on, and vanishes; only where standard error is a terminal."""
+    """A status line that vanishes at the end; only where standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda text: None
         return

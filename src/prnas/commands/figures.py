@@ -19,7 +19,7 @@ def check_figures(folder: Path) -> None:
 
 
 def folder_names(names: Sequence[str]) -> list[str]:
-    """A folder's name for each run, no two the same, also where capitals do not count."""
+    """A folder name for each run, all different, also where capitals do not count."""
     plain = [name.replace("/", "-").strip("-") or "run" for name in names]
     return unique_names(plain, lambda name, times: f"{name}-{times - 1}", str.casefold)
 

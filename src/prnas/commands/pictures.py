@@ -1,4 +1,4 @@
-"""Pictures on their way to a file."""
+"""Pictures that commands write to files."""
 
 import importlib.util
 from pathlib import Path
@@ -9,13 +9,10 @@ from prnas.terminal.output import show
 
 
 def save_picture(picture: Picture, path: Path, quiet: bool = False) -> None:
-    """Write a picture in the format that the path's ending names, and say where it went.
-
-    Quiet, for output that a script reads.
-    """
+    """Write a picture in the format of the path's ending; unless `quiet`, say so."""
     try:
         save(picture, path)
-    except (ValueError, ImportError) as error:  # a wrong ending, or matplotlib missing
+    except (ValueError, ImportError) as error:  # A wrong ending, or matplotlib is missing.
         raise UserError(str(error)) from None
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
@@ -24,7 +21,7 @@ def save_picture(picture: Picture, path: Path, quiet: bool = False) -> None:
 
 
 def check_picture(path: Path) -> None:
-    """Long work comes before a picture: better to hear now that `--picture` cannot be drawn."""
+    """Refuse a `--picture` that could not be drawn, before long work begins."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise UserError(f"--picture must end in {', '.join(SUFFIXES)}, got '{path.name}'")

@@ -1,89 +1,85 @@
-"""`prnas predict`: what a trained model takes images for."""
+"""`prnas predict`: the classes of images, predicted by a trained model."""
 
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from prnas.commands.evaluate import check_batch
+from prnas.commands.evaluate import check_batch, load_model
+from prnas.commands.options import PredictOptions
 from prnas.io.errors import UserError
-from prnas.models.inference import choose_device
-from prnas.models.model import load
-from prnas.models.predict import Answer, check_card, each, find_images
+from prnas.models.predict import Prediction, check_card, find_images, predict_each
 from prnas.terminal.amounts import percent
 from prnas.terminal.bars import Bars
 from prnas.terminal.output import show_json, show_next, visible
 
 USER_ERROR = 2
-_WIDEST = 60  # columns that paths and names of classes may take to be aligned
+_WIDEST = 60  # Columns that paths and names of classes may take to be aligned.
 
 
-def run(
-    model_path: Path,
-    paths: list[Path],
-    top: int,
-    batch: int,
-    accelerator: str,
-    threads: int | None,
-    as_json: bool,
-) -> None:
-    """Tell the classes of all images; what cannot be read is named, and the exit code is then 2."""
-    check_batch(batch)
-    if top < 1:
-        raise UserError(f"--top must be 1 or more, got {top}")
-    if not paths:
+def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
+    """Print the classes of all images. Files that cannot be read are named, with exit code 2."""
+    check_batch(options.batch)
+    if options.top < 1:
+        raise UserError(f"--top must be 1 or more, got {options.top}")
+    if not images:
         raise UserError("name image files, or folders of them, after the model")
-    device = choose_device(accelerator, threads)
-    model = load(model_path).to(device)
+    for name in images:
+        if "://" in name:
+            raise UserError(f"{name:.200} is a web address; only files can be read: download it")
+    model = load_model(path, options.accelerator, options.threads)
     check_card(model.card)
-    found = find_images(paths)
-    if not found.paths and not found.broken:
-        ignored = f" ({_files(found.ignored)} of other kinds)" if found.ignored else ""
-        raise UserError(f"there are no images in {', '.join(map(str, paths))!s:.200}{ignored}")
-    answers: list[Answer] = []
-    num_broken = len(found.broken)
-    widths = _width(map(str, found.paths)), _width(model.class_names)
-    for error in found.broken:
+    files = find_images(map(Path, images))
+    if not files.paths and not files.broken:
+        ignored = f" ({_files(files.ignored)} of other kinds)" if files.ignored else ""
+        raise UserError(f"there are no images in {', '.join(images):.200}{ignored}")
+    predictions: list[Prediction] = []
+    num_broken = len(files.broken)
+    widths = _width(map(str, files.paths)), _width(model.class_names)
+    for error in files.broken:
         _complain(str(error))
-    out = sys.stdout  # a bar would catch what is printed meanwhile
+    out = sys.stdout  # Under a progress bar, `sys.stdout` is another stream.
     with ExitStack() as stack:
-        # In a terminal, the answers themselves show how far it is.
-        bars = stack.enter_context(Bars()) if as_json or not out.isatty() else None
-        for number, one in enumerate(each(model, found.paths, top=top, batch=batch), 1):
-            if not isinstance(one, Answer):
-                _complain(str(one))
+        # In a terminal, the predictions themselves show the progress.
+        bars = stack.enter_context(Bars()) if options.as_json or not out.isatty() else None
+        results = predict_each(model, files.paths, top=options.top, batch=options.batch)
+        for number, result in enumerate(results, 1):
+            if not isinstance(result, Prediction):
+                _complain(str(result))
                 num_broken += 1
-            elif as_json:
-                answers.append(one)
+            elif options.as_json:
+                predictions.append(result)
             else:
-                print(_line(one, *widths), file=out)
+                print(_line(result, *widths), file=out)
             if bars is not None:
-                bars("looking at images", number, len(found.paths))
-    if as_json:
-        show_json([one.to_json() for one in answers])
-    if found.ignored:
-        print(f"note: ignored {_files(found.ignored)} of other kinds", file=sys.stderr)
+                bars("looking at images", number, len(files.paths))
+    if options.as_json:
+        show_json([prediction.to_json() for prediction in predictions])
+    if files.ignored:
+        print(f"note: ignored {_files(files.ignored)} of other kinds", file=sys.stderr)
     if num_broken:
         sys.stdout.flush()
         sys.exit(USER_ERROR)
-    if not as_json:
-        show_next(f"prnas evaluate {shlex.quote(str(model_path))}")
+    if not options.as_json:
+        show_next(f"prnas evaluate {shlex.quote(str(path))}")
 
 
-def _line(answer: Answer, path_width: int, name_width: int) -> str:
-    guesses = "  ".join(
-        f"{_shown(one.name):{name_width}} {percent(one.probability):>6}" for one in answer.guesses
+def _line(prediction: Prediction, path_width: int, name_width: int) -> str:
+    classes = "  ".join(
+        f"{_in_line(score.name):{name_width}} {percent(score.probability):>6}"
+        for score in prediction.classes
     )
-    return f"{_shown(str(answer.path)):{path_width}}  {guesses}"
+    return f"{_in_line(str(prediction.path)):{path_width}}  {classes}"
 
 
-def _shown(text: str) -> str:
-    return visible(text).replace("\n", "\\n")  # a line is an image, whatever it is called
+def _in_line(text: str) -> str:
+    """`text` without line breaks: each image has one line, whatever its name."""
+    return visible(text).replace("\n", "\\n")
 
 
 def _width(texts: Iterable[str]) -> int:
-    return min(max((len(_shown(one)) for one in texts), default=0), _WIDEST)
+    return min(max((len(_in_line(text)) for text in texts), default=0), _WIDEST)
 
 
 def _files(number: int) -> str:

@@ -1,39 +1,42 @@
-"""`prnas report`: a run, or several beside each other, as a page to look at."""
+"""`prnas report`: a run, or a comparison of several, as an HTML page."""
 
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from prnas.commands.options import ReportOptions
 from prnas.io.atomic import write_atomically, write_output
 from prnas.io.errors import UserError
 from prnas.report.group import SEED
-from prnas.report.page import FILE, write_page
+from prnas.report.page import write_page
 from prnas.report.read_run import is_run, read_group, read_view, runs_in
 from prnas.report.view import View
+from prnas.runs.names import REPORT
 from prnas.terminal.output import show, show_json, show_next
 
 COMPARISON = Path("comparison.html")
 SUFFIXES = (".html", ".htm")
 
 
-def run(folders: list[Path], out: Path | None, figures: Path | None, as_json: bool) -> None:
-    """Write the page, and the figures if asked; nothing is written if anything cannot be read."""
+def run(folders: Sequence[Path], options: ReportOptions) -> None:
+    """Write the page, and the figures for `--figures`; nothing if a run cannot be read."""
+    out, figures = options.out, options.figures
     if not folders:
         raise UserError("name a run's folder, e.g. prnas report runs/RUN; several are compared")
     listed = [path for folder in folders for path in runs_in(folder)]
-    found = _once(listed)
+    runs = _once(listed)
     folders = _once(folders)
-    path = out or (folders[0] / FILE if len(folders) == 1 else COMPARISON)
+    path = out or (folders[0] / REPORT if len(folders) == 1 else COMPARISON)
     if path.is_dir():
-        raise UserError(f"{path} is a folder; --out names a file, such as {path / FILE}")
+        raise UserError(f"{path} is a folder; --out names a file, such as {path / REPORT}")
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(f"--out {path}: a report is a page, so its name must end with .html")
     if figures is not None:
         from prnas.commands.figures import check_figures
 
         check_figures(figures)
-    names = run_names(found) if len(folders) > 1 else [None] * len(found)
-    views = [read_view(*one) for one in zip(found, names, strict=True)]
+    names = run_names(runs) if len(folders) > 1 else [None] * len(runs)
+    views = [read_view(*named) for named in zip(runs, names, strict=True)]
     try:
         group = read_group(folders[0]) if len(folders) == 1 else None
         write = write_output if out is not None else write_atomically
@@ -41,19 +44,23 @@ def run(folders: list[Path], out: Path | None, figures: Path | None, as_json: bo
         size = path.stat().st_size
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
-    drawn = _figures(views, figures) if figures is not None else []
-    if as_json:
+    drawn: list[Path] = []
+    if figures is not None:
+        from prnas.commands.figures import write_figures
+
+        drawn = write_figures(views, figures)
+    if options.as_json:
         show_json(
             {
                 "report": str(path),
-                "runs": [str(one) for one in found],
+                "runs": [str(folder) for folder in runs],
                 "ended": [view.ended for view in views],
-                "figures": [str(one) for one in drawn],
+                "figures": [str(file) for file in drawn],
             }
         )
         return
-    if len(found) < len(listed):
-        show("note: what was named more than once is shown once")
+    if len(runs) < len(listed):
+        show("note: runs that were named more than once are shown once")
     what = "" if len(views) == 1 else f", {len(views)} runs compared"
     show(f"wrote {path} ({size / 1000:,.0f} kB{what}): open it in a browser")
     if drawn:
@@ -62,12 +69,12 @@ def run(folders: list[Path], out: Path | None, figures: Path | None, as_json: bo
 
 
 def run_names(paths: Sequence[Path]) -> list[str]:
-    """What runs are called beside others: a seed with its group; by path if two are the same."""
+    """Names of runs in a comparison: a seed with its group; paths where names are the same."""
     names: list[str] = []
     for path in paths:
-        whole = path.resolve()
-        seed = SEED.fullmatch(whole.name)
-        names.append(f"{whole.parent.name}/{whole.name}" if seed else whole.name)
+        folder = path.resolve()
+        seed = SEED.fullmatch(folder.name)
+        names.append(f"{folder.parent.name}/{folder.name}" if seed else folder.name)
     return [
         name if names.count(name) == 1 else str(path)
         for name, path in zip(names, paths, strict=True)
@@ -77,12 +84,6 @@ def run_names(paths: Sequence[Path]) -> list[str]:
 def _once(paths: Sequence[Path]) -> list[Path]:
     """Every folder once, however it was typed."""
     return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
-
-
-def _figures(views: Sequence[View], folder: Path) -> list[Path]:
-    from prnas.commands.figures import write_figures
-
-    return write_figures(views, folder)
 
 
 def _show_next(folders: list[Path], views: Sequence[View]) -> None:

@@ -1,87 +1,53 @@
-"""`prnas retrain`: from a genotype, or a training that stopped, to a trained model."""
+"""`prnas retrain`: a new or resumed training, from a genotype to a trained model."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from prnas.commands.run_options import RUNS, check_resume, settings, show_stopped
+from prnas.commands.options import RetrainOptions
+from prnas.commands.run_options import RUNS, check_run_options, config_overrides, show_stopped
 from prnas.config.retrain import RetrainConfig
 from prnas.io.errors import UserError
 from prnas.runs import named, signals
-from prnas.runs.names import check_name
 
 DEFAULT_RECIPE = "retrain-quick"
-# What a training takes over from the search whose cells it trains.
-TAKEN_OVER = (
+# Keys of the data section that a training inherits from the search whose cells it trains.
+INHERITED = (
     *("name", "root", "image_size", "images", "test_share", "broken", "storage", "workers"),
     *("flip", "crop_padding"),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What was typed; `None` is what was not. `compute` has the names of the config's section."""
-
-    genotype: str | None
-    recipe: str | None
-    data: str | None
-    data_root: str | None
-    seed: int | None
-    seeds: int | None
-    overrides: list[str]
-    runs: Path | None
-    name: str | None
-    resume: Path | None
-    compute: dict[str, Any]
-    quiet: bool
-
-
-def run(wanted: Wanted) -> None:
-    """Train, showing what goes on. All that can be wrong with the words is found first."""
-    compute = settings({f"compute.{key}": value for key, value in wanted.compute.items()})
-    overrides = [*wanted.overrides, *compute]
+def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:
+    """Train, and show the progress. All mistakes in the options are outcome before it starts."""
+    check_run_options(options, genotype=genotype, recipe=recipe)
+    overrides = config_overrides(options)
     config = None
-    if wanted.resume is not None:
-        typed = {
-            f"the genotype '{wanted.genotype}'": wanted.genotype,
-            f"the recipe '{wanted.recipe}'": wanted.recipe,
-            "--data": wanted.data,
-            "--data-root": wanted.data_root,
-            "--seed": wanted.seed,
-            "--seeds": wanted.seeds,
-            "--runs": wanted.runs,
-            "--name": wanted.name,
-        }
-        check_resume(wanted.resume, typed, wanted.overrides)
-    else:
-        if wanted.name is not None:
-            check_name(wanted.name, "--name")
-        if wanted.seeds is not None and wanted.seeds < 1:
-            raise UserError(f"--seeds must be 1 or more, got {wanted.seeds}")
-        config = _config(wanted, overrides)
-    _train(wanted, config, overrides)
+    if options.resume is None:
+        if options.seeds is not None and options.seeds < 1:
+            raise UserError(f"--seeds must be 1 or more, got {options.seeds}")
+        # The images are those of the search, unless a recipe or --data names others.
+        inherits = recipe is None and options.data is None
+        config = _config(genotype, recipe or DEFAULT_RECIPE, inherits).override(overrides)
+    _train(Path(recipe or DEFAULT_RECIPE).stem, options, config, overrides)
 
 
-def _config(wanted: Wanted, overrides: list[str]) -> RetrainConfig:
-    if wanted.genotype is None:
+def _config(genotype: str | None, recipe: str, inherits: bool) -> RetrainConfig:
+    if genotype is None:
         raise UserError(
             "say what to train: a published cell (`prnas zoo` lists them), a genotype file, or the "
             "folder of a search; or go on with --resume RUN"
         )
-    genotype, searched = named.genotype_and_data(wanted.genotype)
-    base = named.config(wanted.recipe or DEFAULT_RECIPE, [], "retrain")
-    assert isinstance(base, RetrainConfig)
-    data = base.to_data()
-    data["genotype"] = genotype.to_json()
-    # A search's own images, unless a recipe or --data says otherwise.
-    if searched is not None and wanted.recipe is None and wanted.data is None:
-        data["data"] |= {name: searched[name] for name in TAKEN_OVER if name in searched}
-    typed = settings({"data.name": wanted.data, "data.root": wanted.data_root, "seed": wanted.seed})
-    return RetrainConfig.from_data(data, [*overrides, *typed])
+    cells, searched = named.genotype_and_data(genotype)
+    config = named.config_of(recipe, (), "retrain")
+    data = config.data
+    if searched is not None and inherits:
+        data = data.model_copy(update={key: searched[key] for key in INHERITED})
+    return config.model_copy(update={"genotype": cells, "data": data})
 
 
-def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -> None:
+def _train(
+    recipe: str, options: RetrainOptions, config: RetrainConfig | None, overrides: list[str]
+) -> None:
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.retraining import api as retrain
     from prnas.retraining import seeds
@@ -94,66 +60,66 @@ def _train(wanted: Wanted, config: RetrainConfig | None, overrides: list[str]) -
 
     def watchers(number: int, of: int) -> list[Callback]:
         title = f"run {number + 1} of {of}" if of > 1 else ""
-        display = Display(quiet=wanted.quiet, title=title)
+        display = Display(quiet=options.quiet, title=title)
         displays.append(display)
         return with_default_callbacks([display])
 
-    recipe = Path(wanted.recipe or DEFAULT_RECIPE).stem
-    runs = wanted.runs or RUNS
-    found = None
+    runs = options.runs or RUNS
+    outcome = None
     try:
         if config is None:
-            assert wanted.resume is not None
-            folder = wanted.resume
+            assert options.resume is not None
+            folder = options.resume
             if seeds.is_group(folder):
-                found = seeds.resume_seeds(
+                outcome = seeds.resume_seeds(
                     folder, overrides=overrides, watchers=watchers, command=command
                 )
             else:
                 retrain.resume(
                     folder, overrides=overrides, callbacks=watchers(0, 1), command=command
                 )
-        elif wanted.seeds is None or wanted.seeds == 1:
+        elif options.seeds is None or options.seeds == 1:
             retrain.start(
                 config,
                 runs=runs,
-                name=wanted.name,
+                name=options.name,
                 recipe=recipe,
                 callbacks=watchers(0, 1),
                 command=command,
             )
         else:
-            found = seeds.start_seeds(
+            outcome = seeds.start_seeds(
                 config,
-                wanted.seeds,
+                options.seeds,
                 runs=runs,
-                name=wanted.name,
+                name=options.name,
                 recipe=recipe,
                 watchers=watchers,
                 command=command,
             )
     except retrain.Stopped as stopped:
-        if displays and displays[-1].started:  # with several processes, the first speaks for all
+        if displays and displays[-1].started:  # With several processes, only the first one prints.
             show_stopped(stopped.folder, "retrain")
         sys.exit(signals.EXIT + stopped.number)
     finally:
         for display in displays:
             display.close()
-    if found is not None and displays[-1].started:
-        write_report(found.folder)
-        show_seeds(found)
+    if outcome is not None and displays[-1].started:
+        write_report(outcome.folder)
+        show_seeds(outcome)
 
 
 def write_report(folder: Path | None) -> None:
     """The page of all seeds; whatever is wrong with it, the training is done."""
-    from prnas.report.page import FILE, write_page
+    from prnas.report.page import write_page
     from prnas.report.read_run import read_group, read_view, runs_in
+    from prnas.runs.names import REPORT
     from prnas.terminal.output import show
 
     if folder is None:
         return
     try:
         views = [read_view(path) for path in runs_in(folder)]
-        write_page(folder / FILE, views, group=read_group(folder))
+        write_page(folder / REPORT, views, group=read_group(folder))
     except Exception as error:
-        show(f"note: cannot write {folder / FILE} ({error}); the results are whole")
+        show(f"note: cannot write {folder / REPORT} ({error}); the results are whole")

@@ -1,32 +1,51 @@
-"""What `prnas search` and `prnas retrain` have in common on the command line."""
+"""What `prnas search` and `prnas retrain` do with their options."""
 
 import json
 import shlex
 from pathlib import Path
-from typing import Any
 
+from prnas.commands.options import RunOptions
 from prnas.io.errors import UserError
-from prnas.runs.names import not_resumable
+from prnas.runs.names import check_name, not_resumable
 from prnas.terminal.output import show
 
 RUNS = Path("runs")
+_COMPUTE = (
+    *("accelerator", "devices", "precision", "threads"),
+    *("compile", "recompute", "memory_limit"),
+)
+_DATA = {"data.name": "data", "data.root": "data_root", "seed": "seed"}
 
 
-def settings(values: dict[str, Any]) -> list[str]:
-    """Overrides that set each value as it is: quoted, so that YAML makes no number of a name."""
-    return [
+def config_overrides(options: RunOptions) -> list[str]:
+    """The overrides that were typed, and those that other options stand for.
+
+    A resumed run has its own data and seed.
+    """
+    keys = {f"compute.{name}": name for name in _COMPUTE} | ({} if options.resume else _DATA)
+    values = {key: getattr(options, name, None) for key, name in keys.items()}
+    # As JSON, so that YAML makes no number of a name.
+    typed = [
         f"{key}={json.dumps(value, ensure_ascii=False)}"
         for key, value in values.items()
-        if value is not None
+        if value is not None and value is not False
     ]
+    return [*options.overrides, *typed]
 
 
-def check_resume(folder: Path, typed: dict[str, Any], overrides: list[str]) -> None:
-    """Refuse what a run that goes on cannot follow: the options in `typed` that have a value."""
-    if not folder.is_dir():
-        raise UserError(f"there is no run folder {folder}")
-    refused = [name for name, value in typed.items() if value is not None]
-    refused += [f"--set {one}" for one in not_resumable(overrides)]
+def check_run_options(options: RunOptions, **arguments: str | None) -> None:
+    """Refuse options and arguments that do not fit a new run, or one that is resumed."""
+    if options.resume is None:
+        if options.name is not None:
+            check_name(options.name, "--name")
+        return
+    if not options.resume.is_dir():
+        raise UserError(f"there is no run folder {options.resume}")
+    refused = [f"the {name} '{value}'" for name, value in arguments.items() if value is not None]
+    for name in ("data", "data_root", "seed", "seeds", "runs", "name"):
+        if getattr(options, name, None) is not None:
+            refused.append(f"--{name.replace('_', '-')}")
+    refused += [f"--set {override}" for override in not_resumable(options.overrides)]
     if refused:
         raise UserError(
             f"--resume goes on with the run's own config; leave out {', '.join(refused)}. "
@@ -36,7 +55,7 @@ def check_resume(folder: Path, typed: dict[str, Any], overrides: list[str]) -> N
 
 def show_stopped(folder: Path | None, command: str) -> None:
     if folder is None:
-        show("stopped; nothing was to be saved")
+        show("stopped; this run has no folder, so nothing was saved")
         return
     show("stopped; the state is saved. To go on:")
     show(f"  prnas {command} --resume {shlex.quote(str(folder))}")

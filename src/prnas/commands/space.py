@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from prnas.commands.options import SpaceOptions
 from prnas.io.errors import UserError
 from prnas.runs import named
 from prnas.space.analysis.counting import by_distance, count_cells, count_convs, discoverable, links
@@ -20,25 +21,26 @@ WHY_TWO_COUNTS = (
 )
 
 
-def run(name: str | None, steps: int, list_: bool, graph: Path | None, as_json: bool) -> None:
+def run(name: str | None, options: SpaceOptions) -> None:
+    steps, graph = options.steps, options.graph
     if not 0 <= steps <= MOST_STEPS:
         raise UserError(f"--steps must be from 0 to {MOST_STEPS}, got {steps}")
-    if name is None and not (list_ or graph):
-        _overview(steps, as_json)
+    if name is None and not (options.listing or graph):
+        _overview(steps, options.as_json)
         return
     setting = named.setting(name or "darts-like")
     if graph:
-        _write_graph(setting, steps, graph, quiet=as_json)
-    if as_json:
-        show_json(_data(setting, steps, list_))
-    elif list_:
+        _write_graph(setting, steps, graph, quiet=options.as_json)
+    if options.as_json:
+        show_json(_data(setting, steps, options.listing))
+    elif options.listing:
         _list(setting, steps)
     elif not graph:
         _details(setting, name or setting.name, steps)
 
 
 def _counts(setting: Setting, steps: int) -> tuple[int, int, int, int]:
-    """Convolutions by the rules, and with dilated 1x1 ones; all operations; cells."""
+    """The number of convolutions without and with dilated 1x1 ones, of operations, of cells."""
     operations = len(discoverable(setting, steps))
     return (
         count_convs(setting, steps),
@@ -52,7 +54,7 @@ def _both(count: int, with_dilated: int) -> str:
     return str(count) if count == with_dilated else f"{count} ({with_dilated})"
 
 
-def _data(setting: Setting, steps: int, list_: bool) -> dict[str, Any]:
+def _data(setting: Setting, steps: int, listing: bool) -> dict[str, Any]:
     convs, with_dilated, operations, cells = _counts(setting, steps)
     data: dict[str, Any] = {
         **setting_to_data(setting),
@@ -62,7 +64,7 @@ def _data(setting: Setting, steps: int, list_: bool) -> dict[str, Any]:
         "operations": operations,
         "cells": cells,
     }
-    if list_:
+    if listing:
         layers = by_distance(setting, steps)
         data["by_distance"] = [[to_json(op) for op in layer] for layer in layers]
     return data
@@ -114,7 +116,7 @@ def _bound(value: int | None) -> str:
     return "unlimited" if value is None else f"at most {value}"
 
 
-def _details(setting: Setting, called: str, steps: int) -> None:
+def _details(setting: Setting, name: str, steps: int) -> None:
     limits = setting.limits
     convs, with_dilated, operations, cells = _counts(setting, steps)
     show_heading(f"Setting {setting.name}")
@@ -136,13 +138,13 @@ def _details(setting: Setting, called: str, steps: int) -> None:
             f"is {with_dilated} convolutions and {operations + with_dilated - convs} operations. "
             f"The morphisms never make those, since they compute nothing new."
         )
-    show_next(f"prnas space {called} --list", f"prnas space {called} --graph space.svg")
+    show_next(f"prnas space {name} --list", f"prnas space {name} --graph space.svg")
 
 
 def _list(setting: Setting, steps: int) -> None:
     rows: list[list[str]] = []
     for distance, layer in enumerate(by_distance(setting, steps)):
-        rows += [[str(distance) if place == 0 else "", op.label] for place, op in enumerate(layer)]
+        rows += [[str(distance) if index == 0 else "", op.label] for index, op in enumerate(layer)]
     show_heading(f"Setting {setting.name}: operations by morphing distance from the initial pool")
     show(table(["steps", "operation"], rows))
 

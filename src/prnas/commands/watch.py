@@ -8,16 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from prnas.commands.options import WatchOptions
 from prnas.io.errors import UserError
 from prnas.report.server import LiveReport, WatchServer
 from prnas.terminal.output import show
 
-PORT = 8777  # if none is asked for and it is free
+PORT = 8777  # The default, if it is free.
 MOST_PORTS = 65_535
 
 
-def run(folder: Path, port: int | None, host: str) -> None:
+def run(folder: Path, options: WatchOptions) -> None:
     """Serve until Ctrl-C."""
+    host, port = options.host, options.port
     if port is not None and not 0 <= port <= MOST_PORTS:
         raise UserError(f"--port must be from 0 (any free one) to {MOST_PORTS}, got {port}")
     report = LiveReport(folder, _say)
@@ -37,15 +39,16 @@ def run(folder: Path, port: int | None, host: str) -> None:
         _say("the run has ended; nothing new will come")
     if not _is_loopback(host):
         _say("note: whoever can reach this address can see the report")
-    # Both by hand: a shell starts what runs in the background with SIGINT ignored.
-    before = {one: signal.signal(one, _interrupt) for one in (signal.SIGINT, signal.SIGTERM)}
+    # A shell starts background processes with SIGINT ignored, so both handlers are set here.
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, _interrupt) for number in numbers}
     try:
         server.serve_forever()
     except KeyboardInterrupt:
         _say("stopped watching; the run itself is untouched")
     finally:
-        for one, old in before.items():
-            signal.signal(one, old)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         server.server_close()
 
 

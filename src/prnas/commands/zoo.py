@@ -15,7 +15,7 @@ def run(name: str | None, as_json: bool) -> None:
     if name is None:
         _table(as_json)
     else:
-        _one(name, as_json)
+        _show_cell(name, as_json)
 
 
 def percent(error: Error | None) -> str:
@@ -64,7 +64,7 @@ def _table(as_json: bool) -> None:
     show_next("prnas zoo pr-darts-dl2", "prnas draw pr-darts-dl2 -o cells.svg")
 
 
-def _one(name: str, as_json: bool) -> None:
+def _show_cell(name: str, as_json: bool) -> None:
     entry = zoo.entry(name)
     if as_json:
         print(entry.genotype.dumps(), end="")

@@ -1,1 +1,1 @@
-"""What a run is told: sections, overrides, recipes."""
+"""Configs of runs: sections, overrides, recipes."""

@@ -13,9 +13,9 @@ def apply_overrides(
 ) -> dict[str, Any]:
     """A copy of `data` with each `path=value` set; values are YAML.
 
-    Every path must exist already, so that a misspelt one is found. All problems come at once.
-    After each override, `expand` writes out in full what a name stands for, so that the next one
-    may reach into it.
+    Every path must exist already, so that a misspelt one is refused. One error names all problems.
+    After each override, `expand` replaces names in the data by their values, so that the next
+    override may reach into them.
     """
     result = copy.deepcopy(data)
     problems: list[str] = []
@@ -35,27 +35,26 @@ def apply_overrides(
 
 
 def _set(data: dict[str, Any], path: str, value: Any) -> None:
-    here: Any = data
+    section: Any = data
     keys = path.split(".")
     for depth, key in enumerate(keys):
-        place = ".".join(keys[:depth])
-        found = _key(here, key, place)
+        index = _index(section, key, ".".join(keys[:depth]))
         if depth == len(keys) - 1:
-            here[found] = value
+            section[index] = value
         else:
-            here = here[found]
+            section = section[index]
 
 
-def _key(here: Any, key: str, place: str) -> str | int:
-    """`key` as it indexes `here`, or an error that tells what would."""
-    where = f" in '{place}'" if place else ""
-    if isinstance(here, dict):
-        if key not in here:
-            raise FormatError([f"no '{key:.60}'{where}." + suggestion(key, cast(Any, here))])
+def _index(section: Any, key: str, path: str) -> str | int:
+    """`key` as it indexes the section at `path`, or an error that names the valid keys."""
+    if isinstance(section, dict):
+        if key not in section:
+            where = f" in '{path}'" if path else ""
+            raise FormatError([f"no '{key:.60}'{where}." + suggestion(key, cast(Any, section))])
         return key
-    if isinstance(here, list):
-        size = len(cast(list[Any], here))
+    if isinstance(section, list):
+        size = len(cast(list[Any], section))
         if not key.isdecimal() or len(key) > 9 or int(key) >= size:
-            raise FormatError([f"'{place}' has the entries 0 to {size - 1}, not '{key:.60}'"])
+            raise FormatError([f"'{path}' has the entries 0 to {size - 1}, not '{key:.60}'"])
         return int(key)
-    raise FormatError([f"'{place}' is a single value; it has no '{key:.60}'"])
+    raise FormatError([f"'{path}' is a single value; it has no '{key:.60}'"])

@@ -1,10 +1,10 @@
-"""What the training of a final network is told."""
+"""The config of the training of a final network."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from prnas.config.search import (
+from prnas.config.sections import (
     BatchConfig,
     Decay,
     ImagesConfig,
@@ -22,7 +22,6 @@ from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
 
 DEFAULT_GENOTYPE = "pr-darts-dl2"  # the paper's best
 Portion = Annotated[float, Field(ge=0, lt=1)]
-LAST_EPOCHS = 5  # the test error is the mean of the last five epochs'
 
 
 class FinalNetworkConfig(Section):
@@ -32,11 +31,13 @@ class FinalNetworkConfig(Section):
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 36
     stem: Stem = "cifar"
     output: Output = "concat"
-    auxiliary_weight: Decay = 0.4  # of the auxiliary head's loss; 0: no head
-    drop_path: Portion = 0.3  # probability at the end; it rises linearly from 0
+    # Weight of the auxiliary head's loss; 0: no head.
+    auxiliary_weight: Decay = 0.4
+    # Probability of drop-path in the last epoch; it rises linearly from 0.
+    drop_path: Portion = 0.3
 
     @model_validator(mode="after")
-    def _even(self) -> "FinalNetworkConfig":
+    def _even(self) -> Self:
         if self.stem == "imagenet" and self.channels % 2:
             raise ValueError(
                 f"the ImageNet stem halves the channels: they must be even, got {self.channels}"
@@ -55,10 +56,11 @@ class TrainingConfig(Section):
     weight_decay: Decay = 3e-4
     gradient_norm: Rate = 5.0
     label_smoothing: Portion = 0.0
-    average_decay: Share | None = None  # of a moving average of the weights; None: no average
+    # Decay of a moving average of the weights; None: no average.
+    average_decay: Share | None = None
 
     @model_validator(mode="after")
-    def _ordered(self) -> "TrainingConfig":
+    def _ordered(self) -> Self:
         if self.lr_min > self.lr:
             raise ValueError(f"lr_min ({self.lr_min}) must not exceed lr ({self.lr})")
         if self.warmup_epochs >= self.epochs:
@@ -86,7 +88,7 @@ class RetrainConfig(RunConfig):
     testing: ValidationConfig = ValidationConfig()
 
     @model_validator(mode="after")
-    def _can_do(self) -> "RetrainConfig":
+    def _cannot_recompute(self) -> Self:
         if self.compute.recompute:
             raise ValueError("compute.recompute is for searches; a training has none")
         return self

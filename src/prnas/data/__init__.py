@@ -1,1 +1,1 @@
-"""Images: found, read, stored, shuffled and varied."""
+"""Data sets: images that are read, stored, shuffled and augmented."""

@@ -1,4 +1,4 @@
-"""Images varied at random, each in its own way, in whole batches and on their device."""
+"""Augmentation: random variation of each image, in whole batches on their device."""
 
 from dataclasses import dataclass
 
@@ -7,20 +7,22 @@ from torch import Tensor
 
 from prnas.data.dataset import Normalization
 
-_DRAWS = 5  # of one image: flip, crop (down, right), Cutout's centre (down, right)
+# Random numbers for each image: flip, crop (down, right), centre of Cutout (down, right).
+_DRAWS = 5
 
 
 @dataclass(frozen=True)
 class Augmentation:
     """Pad and crop, flip, normalise, Cutout, in this order, as DARTS does.
 
-    What lies outside of the image, and what is cut out, is zero after normalisation: the mean
-    colour.
+    Pixels outside the image, and those that are cut out, are zero after normalisation, which is
+    the mean colour.
     """
 
     flip: bool
     crop_padding: int
-    cutout: int  # side of the square; 0: none
+    # Side of the square that is cut out; 0: none.
+    cutout: int
     normalization: Normalization
 
     def __call__(
@@ -33,8 +35,8 @@ class Augmentation:
         """`images` (uint8, n x C x H x W) as float32, channels last.
 
         They are the images from `offset` on of a batch of `total` that several processes share.
-        The generator, of the CPU, goes on by the same amount in all of them, and every image is
-        treated as it would be if one process held the batch.
+        The CPU's generator advances by the same amount in all of them, and every image is treated
+        as if one process held the whole batch.
         """
         number, _, height, width = images.shape
         total = number if total is None else total
@@ -63,21 +65,21 @@ class Augmentation:
 
 
 def plain(images: Tensor, normalization: Normalization) -> Tensor:
-    """Images as they are, normalised: float32, channels last."""
+    """Images without augmentation, normalised: float32, channels last."""
     return _normalized(images, normalization)
 
 
 def _moved(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """Images whose pixel (y, x) is what was at `rows[:, y]`, `columns[:, x]`, for each its own."""
+    """Images whose pixel (y, x) was at `rows[i, y]`, `columns[i, x]` in image i."""
     number, channels, height, width = images.shape
     rows, columns = rows.to(images.device), columns.to(images.device)
-    places = (rows[:, :, None] * width + columns[:, None, :]).view(number, 1, height * width)
-    moved = images.flatten(2).gather(2, places.expand(number, channels, height * width))
+    indices = (rows[:, :, None] * width + columns[:, None, :]).view(number, 1, height * width)
+    moved = images.flatten(2).gather(2, indices.expand(number, channels, height * width))
     return moved.view_as(images)
 
 
 def _near(draw: Tensor, length: int, side: int) -> Tensor:
-    """Which of `length` positions an interval of `side` covers, around a random one of them."""
+    """Which of `length` positions are covered by an interval of `side` with a random centre."""
     start = (draw * length).long() - side // 2
     positions = torch.arange(length)
     return (positions >= start) & (positions < start + side)

@@ -1,6 +1,6 @@
-"""The sets that are known by name: what they hold, whose they are, and where they lie.
+"""The data sets that have names: contents, sources, licences, files.
 
-Mostly values, so that a test can bring its own; listing them loads nothing heavy.
+Mostly values, so that a test can bring its own. Light: no torch or numpy.
 """
 
 import os
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from prnas.io.errors import UserError, suggestion
+from prnas.io.paths import is_file, is_folder
 
 KINDS = ("digits", "cifar10", "cifar100", "fashion-mnist", "folder:PATH", "npz:PATH")
 ROOT_VARIABLE = "PRNAS_DATA"
@@ -15,7 +16,7 @@ ROOT_VARIABLE = "PRNAS_DATA"
 
 @dataclass(frozen=True)
 class Download:
-    """A file on the web. MD5 is what its makers publish."""
+    """A file on the web, with the MD5 checksum that its makers publish."""
 
     url: str
     md5: str
@@ -28,7 +29,7 @@ class Download:
 
 @dataclass(frozen=True)
 class About:
-    """What a person should know of a set."""
+    """Facts about a set for people."""
 
     train: int
     test: int
@@ -44,17 +45,20 @@ class CifarSpec:
     """A set in CIFAR's binary format: records of label bytes and a 32x32 colour image."""
 
     archive: Download
-    folder: str  # of the files, inside the archive
+    # Folder of the files inside the archive.
+    folder: str
     train: tuple[str, ...]
     test: tuple[str, ...]
-    images_per_file: tuple[int, int]  # of the training and of the test part
+    # Number of images in a training file and in a test file.
+    images_per_file: tuple[int, int]
     names_file: str
-    label_bytes: int  # the last of them counts
+    # Number of label bytes of an image, of which the last is its class.
+    label_bytes: int
     num_classes: int
 
     @property
     def files(self) -> dict[str, int]:
-        """The files that must be there, and their exact sizes."""
+        """The required files and their exact sizes."""
         record = self.label_bytes + 3 * 32 * 32
         train, test = self.images_per_file
         sizes = dict.fromkeys(self.train, train * record)
@@ -68,7 +72,8 @@ class IdxSpec:
     folder: str
     train: tuple[Download, Download]
     test: tuple[Download, Download]
-    numbers: tuple[int, int]  # of training and of test images
+    # Numbers of training and of test images.
+    numbers: tuple[int, int]
     size: tuple[int, int]
     class_names: tuple[str, ...]
 
@@ -188,27 +193,22 @@ ABOUT = {
 
 def check_name(name: str) -> None:
     """A `UserError` unless a set could have this name."""
-    kind, _, place = name.partition(":")
-    known = name in ABOUT or (kind in ("folder", "npz") and place.strip() and "\0" not in place)
-    if not known:
+    kind, _, path = name.partition(":")
+    if name not in ABOUT and (kind not in ("folder", "npz") or not path.strip() or "\0" in path):
         raise UserError(f"no set of images is called '{name:.200}'." + _hint(name))
 
 
 def _hint(name: str) -> str:
-    """People forget the kind in front of a path."""
-    path = Path(name)
-    try:
-        if path.is_dir():
-            return f" For the folder, say folder:{name}"
-        if path.is_file() and path.suffix == ".npz":
-            return f" For the file, say npz:{name}"
-    except (OSError, ValueError):  # no path at all
-        pass
+    """What the name may mean: people forget the kind in front of a path."""
+    if is_folder(name):
+        return f" For the folder, say folder:{name}"
+    if name.endswith(".npz") and is_file(name):
+        return f" For the file, say npz:{name}"
     return suggestion(name, KINDS)
 
 
 def default_root() -> Path:
-    """Where downloads are kept: `PRNAS_DATA`, or the platform's cache folder."""
+    """The default folder of downloads: `PRNAS_DATA`, or in the platform's cache folder."""
     if chosen := os.environ.get(ROOT_VARIABLE):
         return Path(chosen)
     from platformdirs import user_cache_path
@@ -220,16 +220,16 @@ def find(spec: CifarSpec | IdxSpec, root: Path) -> Path | None:
     """The folder in `root`, or `root` itself, that holds all of a set's unpacked files."""
     for folder in (root / spec.folder, root):
         if isinstance(spec, CifarSpec):
-            found = all((folder / name).is_file() for name in spec.files)
+            complete = all((folder / name).is_file() for name in spec.files)
         else:
-            found = all(idx_file(folder, one) for one in spec.downloads)
-        if found:
+            complete = all(idx_file(folder, download) for download in spec.downloads)
+        if complete:
             return folder
     return None
 
 
 def idx_file(folder: Path, download: Download) -> Path | None:
-    """An idx file, plain or compressed."""
+    """The path of an idx file, plain or compressed, if it is there."""
     for name in (download.name.removesuffix(".gz"), download.name):
         if (folder / name).is_file():
             return folder / name

@@ -1,4 +1,4 @@
-"""A contact sheet: what augmentation makes of some images."""
+"""A contact sheet: some images, and random augmentations of each."""
 
 import io
 import math
@@ -10,48 +10,48 @@ from torch import Tensor
 from prnas.data.augment import Augmentation
 from prnas.data.dataset import DataSet, Normalization
 
-NUMBER = 12  # images
-VARIANTS = 6  # of each
-_TILE = 72  # pixels at least; small images are enlarged by whole factors, and stay sharp
+NUMBER = 12  # Number of images.
+VARIANTS = 6  # Number of augmentations of each image.
+_TILE = 72  # Least size in pixels; small images are enlarged by whole factors, and stay sharp.
 _GAP = 4
 _MARGIN = 16
-_LABEL = 18  # height of a line of text
+_LABEL = 18  # Height of a line of text.
 _PAPER, _INK, _DIM = "#ffffff", "#222222", "#777777"
 
 
 def contact_sheet(data: DataSet, augmentation: Augmentation, seed: int) -> bytes:
     """A PNG of images of many classes, each followed by random variants of it."""
     generator = torch.Generator().manual_seed(seed)
-    places = _one_of_each_class(data.train.labels, generator)
-    originals = data.train.fetch(places).cpu()
+    indices = _one_of_each_class(data.train.labels, generator)
+    originals = data.train.fetch(indices).cpu()
     repeated = originals.repeat_interleave(VARIANTS, 0)
     varied = _pixels(augmentation(repeated, generator), augmentation.normalization)
-    names = [data.class_names[label] for label in data.train.labels[places].tolist()]
-    return _draw(originals, varied.unflatten(0, (len(places), VARIANTS)), names)
+    names = [data.class_names[label] for label in data.train.labels[indices].tolist()]
+    return _draw(originals, varied.unflatten(0, (len(indices), VARIANTS)), names)
 
 
 def _one_of_each_class(labels: Tensor, generator: torch.Generator) -> Tensor:
-    """Random places, of as many classes as possible."""
+    """Random indices, of as many classes as possible."""
     order = torch.randperm(len(labels), generator=generator)
     groups: dict[int, list[int]] = {}
-    for place, label in zip(order.tolist(), labels[order].tolist(), strict=True):
-        groups.setdefault(label, []).append(place)
+    for index, label in zip(order.tolist(), labels[order].tolist(), strict=True):
+        groups.setdefault(label, []).append(index)
     rounds = (
         [group[turn] for _, group in sorted(groups.items()) if turn < len(group)]
         for turn in range(max(map(len, groups.values())))
     )
     chosen: list[int] = []
-    for places in rounds:
-        if len(places) > NUMBER:  # more classes than fit: some of them
-            places = [places[one] for one in torch.randperm(len(places), generator=generator)]
-        chosen += places[: NUMBER - len(chosen)]
+    for group in rounds:
+        if len(group) > NUMBER:  # A random choice, if there are more classes than tiles.
+            group = [group[index] for index in torch.randperm(len(group), generator=generator)]
+        chosen += group[: NUMBER - len(chosen)]
         if len(chosen) == NUMBER:
             break
     return torch.tensor(chosen)
 
 
 def _pixels(images: Tensor, normalization: Normalization) -> Tensor:
-    """Normalised images as they look."""
+    """The pixels of normalised images."""
     mean, std = (
         torch.tensor(values)[:, None, None] for values in (normalization.mean, normalization.std)
     )
@@ -64,7 +64,7 @@ def _draw(originals: Tensor, varied: Tensor, names: list[str]) -> bytes:
     shrink = min(1.0, 4 * _TILE / max(height, width))
     size = max(1, round(width * scale * shrink)), max(1, round(height * scale * shrink))
     across, down = size[0] + _GAP, size[1] + _GAP + _LABEL
-    block = across * (1 + VARIANTS) + _GAP  # the original stands a little apart
+    block = across * (1 + VARIANTS) + _GAP  # The original stands a little apart.
     columns = 2 if len(names) > 1 else 1
     rows = -(-len(names) // columns)
     canvas = (
@@ -83,8 +83,8 @@ def _draw(originals: Tensor, varied: Tensor, names: list[str]) -> bytes:
         top = _MARGIN + _LABEL + (number % rows) * down
         sheet.paste(_image(originals[number], size), (left, top))
         for variant in range(VARIANTS):
-            place = left + (1 + variant) * across + _GAP
-            sheet.paste(_image(varied[number, variant], size), (place, top))
+            x = left + (1 + variant) * across + _GAP
+            sheet.paste(_image(varied[number, variant], size), (x, top))
         draw.text((left, top + size[1] + 1), _fitting(draw, name, font, block), _INK, font)
     file = io.BytesIO()
     sheet.save(file, "PNG", optimize=True)
@@ -106,7 +106,7 @@ def _fitting(
     font: ImageFont.FreeTypeFont | ImageFont.ImageFont,
     width: int,
 ) -> str:
-    text = "".join(one if one.isprintable() else "?" for one in text)[:200]
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)[:200]
     if draw.textlength(text, font) <= width:
         return text
     while text and draw.textlength(text + "...", font) > width:

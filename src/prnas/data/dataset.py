@@ -1,4 +1,4 @@
-"""The images of a search: found by name, on the device, and split for its two jobs."""
+"""Data sets: loaded by name, in memory or streamed; their split and normalisation."""
 
 import math
 import sys
@@ -9,14 +9,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from prnas.config.search import ImagesConfig
+from prnas.config.sections import ImagesConfig
 from prnas.data.catalog import SPECS, CifarSpec, check_name, default_root
 from prnas.data.formats.cifar import read_cifar
 from prnas.data.formats.digits import read_digits
 from prnas.data.formats.folder import DEFAULT_SIZE, FolderOptions, read_folder
 from prnas.data.formats.idx import read_idx
 from prnas.data.formats.npz import read_npz
-from prnas.data.readers import Source, resize
+from prnas.data.readers import ImageSet, resize
 from prnas.data.storage import Images, InMemory, Streamed, fits, in_memory, streamed
 from prnas.io.errors import UserError
 from prnas.io.memory import free_memory
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Say = Callable[[str], None]
-_BATCH_PIXELS = 2**23  # looked at together when means are computed
+_BATCH_PIXELS = 2**23  # Values that are summed up together for the means.
 
 
 @dataclass(frozen=True)
@@ -74,38 +74,37 @@ def _on_stderr(message: str) -> None:
 def load(
     config: ImagesConfig, device: torch.device, say: Say = _on_stderr, free: float | None = None
 ) -> DataSet:
-    """The set that the config names; downloaded if need be.
+    """The set that the config names; downloaded if need be. `close` it at the end.
 
-    `free` is the main memory that it may count on; by default, what this process may take.
-
-    `say` receives what a person should know, such as images that were skipped. A `UserError`
-    tells what is wrong and what would work. `close` the set at the end.
+    `free` is the available main memory; by default, what this process may take. `say` receives
+    notes for people, such as images that were skipped. A `UserError` says what is wrong.
     """
-
     room = free_memory() if free is None else free
 
-    def keep(num_bytes: int) -> bool:
+    def in_memory_if(num_bytes: int) -> bool:
         if config.storage == "auto":
             return fits(num_bytes, device, room)
         return config.storage == "memory"
 
-    source = _source(config, keep, say, room)
-    train, test = source.train, source.test
-    if not config.name.startswith("folder:"):  # those have their size already
+    images = _read(config, in_memory_if, say, room)
+    train, test = images.train, images.test
+    if not config.name.startswith("folder:"):  # A folder's images have this size already.
         train, test = (resize(part, config.image_size) for part in (train, test))
-    num_bytes = (len(train.rows) + len(test.rows)) * math.prod(train.rows.shape)
-    # What is in main memory already, since it was packed, takes no more when it stays there.
-    there = train.rows.resident and test.rows.resident and device.type == "cpu"
-    if keep(num_bytes) or (there and config.storage == "auto"):
+    num_bytes = (len(train.reader) + len(test.reader)) * math.prod(train.reader.shape)
+    # A compressed file was unpacked into main memory: leaving it there takes no more.
+    there = train.reader.resident and test.reader.resident and device.type == "cpu"
+    if in_memory_if(num_bytes) or (there and config.storage == "auto"):
         parts: list[Images] = [in_memory(part, device) for part in (train, test)]
     else:
         parts = [streamed(part, config.workers, device) for part in (train, test)]
-    return DataSet(config.name, parts[0], parts[1], source.class_names)
+    return DataSet(config.name, parts[0], parts[1], images.class_names)
 
 
-def _source(config: ImagesConfig, keep: Callable[[int], bool], say: Say, room: float) -> Source:
+def _read(
+    config: ImagesConfig, in_memory_if: Callable[[int], bool], say: Say, room: float
+) -> ImageSet:
     check_name(config.name)
-    kind, _, place = config.name.partition(":")
+    kind, _, path = config.name.partition(":")
     if config.name == "digits":
         return read_digits()
     if config.name in SPECS:
@@ -113,25 +112,24 @@ def _source(config: ImagesConfig, keep: Callable[[int], bool], say: Say, room: f
         if isinstance(spec, CifarSpec):
             return read_cifar(spec, root, say)
         return read_idx(spec, root, say)
-    path = _expanded(place)
     if kind == "npz":
-        return read_npz(path, config.test_share, lambda: int(room / 2), say)
+        return read_npz(_expanded(path), config.test_share, lambda: int(room / 2), say)
     options = FolderOptions(
         size=config.image_size or DEFAULT_SIZE,
         test_share=config.test_share,
         skip_broken=config.broken == "skip",
         threads=config.workers,
-        fits=keep,
+        fits=in_memory_if,
         say=say,
     )
-    return read_folder(path, options)
+    return read_folder(_expanded(path), options)
 
 
-def _expanded(place: str) -> Path:
+def _expanded(path: str) -> Path:
     try:
-        return Path(place).expanduser()
+        return Path(path).expanduser()
     except RuntimeError:
-        raise UserError(f"{place!r:.200}: nobody of that name has a home folder") from None
+        raise UserError(f"{path!r:.200}: nobody of that name has a home folder") from None
 
 
 def _root(config: ImagesConfig) -> Path:
@@ -149,7 +147,7 @@ def _root(config: ImagesConfig) -> Path:
 def halves(
     labels: Tensor, architecture_share: float, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """A random split: places that train network weights, and those that train the architecture."""
+    """A random split: indices for the network weights, and for the architecture weights."""
     number = len(labels)
     if number < 2:
         raise UserError(
@@ -161,31 +159,31 @@ def halves(
     return order[architecture:].sort().values, order[:architecture].sort().values
 
 
-def normalization(images: Images, places: Tensor | None = None) -> Normalization:
-    """Mean and deviation over all of the images, or those at `places`: exact, in whole numbers.
+def normalization(images: Images, indices: Tensor | None = None) -> Normalization:
+    """Exact mean and deviation over all of the images, or those at `indices`.
 
     A channel that is the same everywhere has no deviation; it gets 1.
     """
-    if places is None:
-        places = torch.arange(len(images))
+    if indices is None:
+        indices = torch.arange(len(images))
     channels, height, width = images.shape
-    chunks = places.split(max(1, _BATCH_PIXELS // (channels * height * width)))
+    chunks = indices.split(max(1, _BATCH_PIXELS // (channels * height * width)))
     sums, squares = [0] * channels, [0] * channels
     for number, chunk in enumerate(chunks):
         pixels = images.fetch(chunk)
         if number + 1 < len(chunks):
             images.ahead(chunks[number + 1])
         for channel in range(channels):
-            # As many of each of the 256 values: quick, and nothing is rounded.
+            # Sums of whole numbers, by the counts of all 256 values: nothing is rounded.
             plane = pixels[:, channel].reshape(-1)
             for value, count in enumerate(torch.bincount(plane, minlength=256).tolist()):
                 sums[channel] += value * count
                 squares[channel] += value * value * count
-    total = len(places) * height * width
+    total = len(indices) * height * width
     if not total:
         raise UserError("there are no images to take the mean of")
     mean = tuple(value / (255 * total) for value in sums)
     pairs = zip(sums, squares, strict=True)
     variances = [total * square - value * value for value, square in pairs]
-    std = tuple(math.sqrt(one) / (255 * total) if one else 1.0 for one in variances)
+    std = tuple(math.sqrt(value) / (255 * total) if value else 1.0 for value in variances)
     return Normalization(mean, std)

@@ -1,4 +1,4 @@
-"""Files from the web: whole and verified, or not there at all."""
+"""Downloads: files that are complete and verified, or not there at all."""
 
 import hashlib
 import http.client
@@ -11,18 +11,18 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from prnas.data.catalog import Download
+from prnas.data.catalog import ROOT_VARIABLE, Download
 from prnas.io.errors import UserError
 from prnas.io.progress import bar
 
 _CHUNK = 1 << 18
-_TIMEOUT = 30  # seconds without a byte
+_TIMEOUT = 30  # Seconds without a byte.
 
 
 def download(wanted: Download, folder: Path, say: Callable[[str], None], otherwise: str) -> Path:
-    """The file in `folder`, fetched if it is not there. `otherwise` says how to do without a web.
+    """The file in `folder`, downloaded if it is not there, and verified in any case.
 
-    A file that is already there is verified as well.
+    `otherwise` says in error messages what to do without a network.
     """
     target = folder / wanted.name
     try:
@@ -39,6 +39,14 @@ def download(wanted: Download, folder: Path, say: Callable[[str], None], otherwi
             f"cannot write to {folder}: {error.strerror or error}. {otherwise}"
         ) from None
     return target
+
+
+def without_network(files: str, folder: Path) -> str:
+    """What to do where files cannot be downloaded or written."""
+    return (
+        f"Without a network, put {files} into {folder}, or into another folder that --data-root "
+        f"(data.root) or {ROOT_VARIABLE} names"
+    )
 
 
 def verify(path: Path, wanted: Download) -> None:
@@ -67,8 +75,8 @@ def _fetch(wanted: Download, target: Path, otherwise: str) -> None:
                 file.write(chunk)
         if digest.hexdigest() != wanted.md5:
             raise UserError(
-                f"what {wanted.url} sends is not the known file: its MD5 is "
-                f"{digest.hexdigest()}, not {wanted.md5}. Nothing was kept. {otherwise}"
+                f"{wanted.url} sends another file than expected: its MD5 is "
+                f"{digest.hexdigest()}, not {wanted.md5}. It was deleted. {otherwise}"
             )
         os.replace(temporary, target)
     finally:
@@ -76,18 +84,18 @@ def _fetch(wanted: Download, target: Path, otherwise: str) -> None:
 
 
 def _chunks(wanted: Download, otherwise: str) -> Iterator[bytes]:
-    """The file's bytes. Only the web's own errors become messages about the web."""
+    """The file's bytes. Errors of the network become a `UserError`; others pass."""
     try:
-        # The address is one of ours, and http or https.
-        with urllib.request.urlopen(wanted.url, timeout=_TIMEOUT) as answer:  # noqa: S310
-            length = answer.headers.get("Content-Length", "")
+        # The address is from the catalog, and http or https.
+        with urllib.request.urlopen(wanted.url, timeout=_TIMEOUT) as response:  # noqa: S310
+            length = response.headers.get("Content-Length", "")
             total = int(length) if length.isdecimal() and len(length) < 16 else None
             received = 0
             with bar(wanted.name, total, in_bytes=True) as shown:
-                while chunk := answer.read(_CHUNK):
+                while chunk := response.read(_CHUNK):
                     received += len(chunk)
                     if received > wanted.most_bytes:
-                        raise UserError(f"{wanted.url} sends more than the known file. {otherwise}")
+                        raise UserError(f"{wanted.url} sends more than expected. {otherwise}")
                     shown.advance(len(chunk))
                     yield chunk
             if total is not None and received < total:

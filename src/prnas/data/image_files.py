@@ -1,4 +1,4 @@
-"""One image file, brought to a square of 8-bit pixels; and what makes a file unusable."""
+"""Image files: read as squares of 8-bit pixels, or refused with a reason."""
 
 import warnings
 from functools import cache
@@ -10,10 +10,10 @@ from PIL import Image, ImageOps
 
 from prnas.io.errors import UserError
 
-MOST_PIXELS = 2**26  # of one image, before it is made smaller; a small file may claim billions
+MOST_PIXELS = 2**26  # Of an image before it is resized; a small file may claim billions.
 _GREY = frozenset({"1", "L", "I;16", "I;16B", "I;16L", "I;16N"})
 # EPS is a program that another program would run; Pillow before 12.2 unpacks FITS without a bound;
-# the others are only recognized, not decoded.
+# the others are recognized, but not decoded.
 _NOT_READ = frozenset({"EPS", "FITS", "WMF", "BUFR", "GRIB", "HDF5", "MPEG"})
 
 
@@ -21,7 +21,7 @@ class BrokenPictureError(UserError):
     """An image file that cannot be used. `reason` does not repeat its name."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(path, reason)  # both, so that it travels between processes
+        super().__init__(path, reason)  # Both, so that it can be pickled between processes.
         self.path = path
         self.reason = reason
 
@@ -31,31 +31,29 @@ class BrokenPictureError(UserError):
 
 @cache
 def formats() -> tuple[str, ...]:
-    """The formats that are read."""
+    """The names of the formats that are read."""
     Image.init()
     return tuple(sorted(set(Image.OPEN) - _NOT_READ))
 
 
 @cache
 def endings() -> frozenset[str]:
-    """Endings of file names, such as `.png`, that promise such a format."""
-    known = set(formats())
-    return frozenset(
-        ending for ending, name in Image.registered_extensions().items() if name in known
-    )
+    """The endings of file names, such as `.png`, of these formats."""
+    extensions = Image.registered_extensions().items()
+    return frozenset(ending for ending, name in extensions if name in formats())
 
 
 def is_grey(path: Path) -> bool:
-    """Whether a file holds a grey image, after a check that costs little."""
+    """Whether a file holds a grey image; a cheap check whether it can be read at all."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Pillow warns of is refused below
+        warnings.simplefilter("ignore")  # What Pillow warns of is refused below.
         try:
             with _opened(path) as image:
                 grey = image.mode in _GREY or _is_sixteen_bit(image)
                 image.verify()
         except BrokenPictureError:
             raise
-        except Exception as error:  # damaged files make Pillow raise almost anything
+        except Exception as error:  # Damaged files make Pillow raise almost anything.
             raise BrokenPictureError(path, _reason(error)) from None
     return grey
 
@@ -63,14 +61,14 @@ def is_grey(path: Path) -> bool:
 def read_picture(
     path: Path, size: int | tuple[int, int], channels: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """A file's image, upright and opaque, (channels, size, size): the middle of it.
+    """The middle of an image, upright and opaque: (channels, height, width).
 
-    A size that is no square is (height, width).
+    `size` is that of a square, or (height, width).
     """
     longest = size if isinstance(size, int) else max(size)
     try:
         with _opened(path) as image:
-            image.draft(None, (2 * longest, 2 * longest))  # large JPEGs decode at a fraction
+            image.draft(None, (2 * longest, 2 * longest))  # Large JPEGs decode at a fraction.
             upright = ImageOps.exif_transpose(image)
             plain = _grey(upright) if channels == 1 else _colours(upright)
             pixels = np.asarray(resized(plain, size))
@@ -82,12 +80,12 @@ def read_picture(
 
 
 def resized(image: Image.Image, size: int | tuple[int, int]) -> Image.Image:
-    """A square of `size`, or (height, width): scaled to cover it, and the middle is kept."""
+    """The middle of an image, scaled (bilinearly) to cover `size`."""
     rows, columns = (size, size) if isinstance(size, int) else size
     width, height = image.size
     if (height, width) == (rows, columns):
         return image
-    # What is seen of the image: whole numbers for a square, so that nothing is rounded.
+    # The part of the image that is visible: whole numbers for a square, so nothing is rounded.
     if width * rows <= height * columns:
         across, down = float(width), width * rows / columns
     else:
@@ -98,7 +96,7 @@ def resized(image: Image.Image, size: int | tuple[int, int]) -> Image.Image:
 
 
 def _opened(path: Path) -> Image.Image:
-    """Only the header is read here."""
+    """An image, of which only the header was read."""
     image = Image.open(path, formats=formats())
     width, height = image.size
     if width * height > MOST_PIXELS:
@@ -115,12 +113,12 @@ def _opened(path: Path) -> Image.Image:
 
 
 def _is_sixteen_bit(image: Image.Image) -> bool:
-    """Pillow gives some 16-bit images 32-bit pixels."""
+    """Whether an image has 16 bits; Pillow gives some of them 32-bit pixels."""
     return image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM"))
 
 
 def _grey(image: Image.Image) -> Image.Image:
-    # `exif_transpose` forgets the format, but `_opened` has refused other 32-bit images.
+    # `exif_transpose` drops the format, but `_opened` has refused other 32-bit images.
     if image.mode.startswith("I"):
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode not in _GREY and image.has_transparency_data:
@@ -133,9 +131,9 @@ def _colours(image: Image.Image) -> Image.Image:
         return _grey(image).convert("RGB")
     if not image.has_transparency_data:
         return image.convert("RGB")
-    seen = image.convert("RGBA")
-    white = Image.new("RGBA", seen.size, "white")
-    return Image.alpha_composite(white, seen).convert("RGB")
+    transparent = image.convert("RGBA")
+    white = Image.new("RGBA", image.size, "white")
+    return Image.alpha_composite(white, transparent).convert("RGB")
 
 
 def _reason(error: Exception) -> str:

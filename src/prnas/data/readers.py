@@ -1,6 +1,6 @@
-"""Images by number, wherever they are: in memory, in mapped files, or one file each.
+"""Readers of images by their indices: from memory, from mapped files, from image files.
 
-Readers are plain values that worker processes receive; what they hold open stays behind.
+Readers are plain values that are sent to worker processes, without the files that they hold open.
 """
 
 import warnings
@@ -18,25 +18,25 @@ from prnas.data.image_files import read_picture, resized
 
 Shape = tuple[int, int, int]
 Pixels = NDArray[np.uint8]
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
-class Rows(Protocol):
-    """Images that are read by their places: uint8, (number, channels, height, width)."""
+class ImageReader(Protocol):
+    """Images that are read by their indices: uint8, (number, channels, height, width)."""
 
     @property
     def shape(self) -> Shape: ...
     @property
     def resident(self) -> bool:
-        """Already in this process's memory, where workers would be of no help."""
+        """Whether the images are in this process's memory, where workers do not help."""
         ...
 
     def __len__(self) -> int: ...
-    def read(self, places: Places) -> Pixels: ...
+    def read(self, indices: Indices) -> Pixels: ...
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayRows:
+class ArrayReader:
     """An array of images in memory, (number, channels, height, width)."""
 
     array: Pixels
@@ -49,13 +49,13 @@ class ArrayRows:
     def __len__(self) -> int:
         return len(self.array)
 
-    def read(self, places: Places) -> Pixels:
-        return self.array[places]
+    def read(self, indices: Indices) -> Pixels:
+        return self.array[indices]
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Equally long records in a file; an image is a record without its first `skip` bytes."""
+    """Records of equal length in a file; an image is a record without its first `skip` bytes."""
 
     path: Path
     number: int
@@ -64,8 +64,8 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class MappedRows:
-    """Images of files that the operating system reads as they are needed."""
+class MappedReader:
+    """Images in mapped files, which the operating system reads as they are needed."""
 
     pieces: tuple[Piece, ...]
     shape: Shape
@@ -92,13 +92,13 @@ class MappedRows:
             for piece in self.pieces
         ]
 
-    def read(self, places: Places) -> Pixels:
+    def read(self, indices: Indices) -> Pixels:
         channels, height, width = self.shape
-        flat = np.empty((len(places), channels * height * width), np.uint8)
+        flat = np.empty((len(indices), channels * height * width), np.uint8)
         start = 0
         for mapped in self._maps:
-            here = (places >= start) & (places < start + len(mapped))
-            flat[here] = mapped[places[here] - start]
+            here = (indices >= start) & (indices < start + len(mapped))
+            flat[here] = mapped[indices[here] - start]
             start += len(mapped)
         if self.channels_last:
             return flat.reshape(-1, height, width, channels).transpose(0, 3, 1, 2)
@@ -106,8 +106,8 @@ class MappedRows:
 
 
 @dataclass(frozen=True)
-class PictureRows:
-    """Image files, decoded and brought to one size when they are read."""
+class FileReader:
+    """Image files, decoded and resized when they are read."""
 
     paths: tuple[Path, ...]
     shape: Shape
@@ -116,85 +116,85 @@ class PictureRows:
     def __len__(self) -> int:
         return len(self.paths)
 
-    def read(self, places: Places) -> Pixels:
+    def read(self, indices: Indices) -> Pixels:
         channels, size, _ = self.shape
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's; what matters is refused
-            read = [read_picture(self.paths[place], size, channels) for place in places.tolist()]
-        return np.stack(read) if read else np.empty((0, *self.shape), np.uint8)
+            warnings.simplefilter("ignore")  # Pillow's warnings; what matters is refused.
+            images = [read_picture(self.paths[index], size, channels) for index in indices.tolist()]
+        return np.stack(images) if images else np.empty((0, *self.shape), np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenRows:
-    """Some of the images of others."""
+class SubsetReader:
+    """A subset of the images of another reader."""
 
-    rows: Rows
-    places: Places
+    reader: ImageReader
+    indices: Indices
 
     @property
     def shape(self) -> Shape:
-        return self.rows.shape
+        return self.reader.shape
 
     @property
     def resident(self) -> bool:
-        return self.rows.resident
+        return self.reader.resident
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.indices)
 
-    def read(self, places: Places) -> Pixels:
-        return self.rows.read(self.places[places])
+    def read(self, indices: Indices) -> Pixels:
+        return self.reader.read(self.indices[indices])
 
 
 @dataclass(frozen=True)
-class ResizedRows:
-    """The images of others in another size: squares, cut from the middle."""
+class ResizingReader:
+    """The images of another reader, resized to squares cut from the middle."""
 
-    rows: Rows
+    reader: ImageReader
     size: int
 
     @property
     def shape(self) -> Shape:
-        return self.rows.shape[0], self.size, self.size
+        return self.reader.shape[0], self.size, self.size
 
     @property
     def resident(self) -> bool:
-        return self.rows.resident
+        return self.reader.resident
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.reader)
 
-    def read(self, places: Places) -> Pixels:
-        result = np.empty((len(places), *self.shape), np.uint8)
-        for number, image in enumerate(self.rows.read(places)):
+    def read(self, indices: Indices) -> Pixels:
+        result = np.empty((len(indices), *self.shape), np.uint8)
+        for number, image in enumerate(self.reader.read(indices)):
             for channel, plane in enumerate(image):
-                whole = Image.fromarray(np.ascontiguousarray(plane))
-                result[number, channel] = np.asarray(resized(whole, self.size))
+                full = Image.fromarray(np.ascontiguousarray(plane))
+                result[number, channel] = np.asarray(resized(full, self.size))
         return result
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LabelledImages:
     """Images and their classes."""
 
-    rows: Rows
-    labels: Places
+    reader: ImageReader
+    labels: Indices
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
-    """What was found: the two parts, and the classes by their numbers."""
+class ImageSet:
+    """A training and a test part, and the names of the classes in the order of the labels."""
 
-    train: Part
-    test: Part
+    train: LabelledImages
+    test: LabelledImages
     class_names: tuple[str, ...]
 
 
-def resize(part: Part, size: int | None) -> Part:
-    """The same images as squares of `size`, or as they are."""
-    if size is None or part.rows.shape[1:] == (size, size):
+def resize(part: LabelledImages, size: int | None) -> LabelledImages:
+    """The images as squares of `size`, or unchanged if it is None."""
+    if size is None or part.reader.shape[1:] == (size, size):
         return part
-    return Part(ResizedRows(part.rows, size), part.labels)
+    return LabelledImages(ResizingReader(part.reader, size), part.labels)
 
 
 def _three(shape: Sequence[int]) -> Shape:

@@ -5,29 +5,29 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from prnas.data.readers import Places
+from prnas.data.readers import Indices
 from prnas.io.errors import UserError
 
 
 def stratified(
-    labels: Places, keys: Sequence[bytes], test_share: float, class_names: Sequence[str]
-) -> tuple[Places, Places]:
-    """Places of the training and of the test images: of every class the same share.
+    labels: Indices, keys: Sequence[bytes], test_share: float, class_names: Sequence[str]
+) -> tuple[Indices, Indices]:
+    """Indices of the training and of the test images: of every class the same share.
 
-    Which images are chosen follows from their keys (names, say) alone: one image more moves few
-    others, and no library's random numbers are involved.
+    The choice depends only on the images' keys (names, for example): adding an image moves few
+    others, and no random generator is involved.
     """
     order = np.array([hashlib.sha256(key).digest() for key in keys], dtype="S32")
-    test: list[Places] = []
+    test: list[Indices] = []
     for label, name in enumerate(class_names):
-        places = np.flatnonzero(labels == label)
-        if len(places) == 1:
+        indices = np.flatnonzero(labels == label)
+        if len(indices) == 1:
             raise UserError(
                 f"class '{name}' has one image only; a training and a test part need two"
             )
-        if len(places):
-            number = min(max(round(len(places) * test_share), 1), len(places) - 1)
-            test.append(places[np.argsort(order[places], kind="stable")[:number]])
+        if len(indices):
+            number = min(max(round(len(indices) * test_share), 1), len(indices) - 1)
+            test.append(indices[np.argsort(order[indices], kind="stable")[:number]])
     chosen = np.zeros(len(labels), bool)
     chosen[np.concatenate(test)] = True
     return np.flatnonzero(~chosen), np.flatnonzero(chosen)

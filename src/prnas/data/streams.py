@@ -1,4 +1,4 @@
-"""Endless shuffled streams of images, whose position is all there is to save."""
+"""Endless shuffled streams of images, whose whole state is their position."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,25 +9,25 @@ from torch import Tensor
 from prnas.data.dataset import Images
 from prnas.io.errors import UserError
 
-_AHEAD = 2  # batches that a streamed set is told of in advance
+_AHEAD = 2  # Number of batches that a streamed set reads in advance.
 
 
 class Stream:
-    """An endless shuffled stream over some places of a set of images.
+    """An endless shuffled stream over some indices of a set of images.
 
-    Every pass takes each place once, in an order that follows from the seed and the number of the
-    pass. How the images are cut into batches, and by how many processes, changes nothing in it.
+    Every pass takes each index once, in an order that follows from the seed and the number of the
+    pass. It does not depend on the batch size, nor on the number of processes.
     """
 
     def __init__(
-        self, images: Images, places: Tensor, seed: int, rank: int = 0, world_size: int = 1
+        self, images: Images, indices: Tensor, seed: int, rank: int = 0, world_size: int = 1
     ) -> None:
-        if not len(places):
+        if not len(indices):
             raise UserError("a stream needs at least one image")
         if not 0 <= rank < world_size:
             raise ValueError(f"rank {rank} is not one of {world_size} processes")
         self._images = images
-        self._places = places
+        self._indices = indices
         self._seed = seed
         self._rank = rank
         self._world_size = world_size
@@ -38,7 +38,7 @@ class Stream:
     def next(self, number: int) -> tuple[Tensor, Tensor]:
         """The next `number` images of this process, and their labels, on the images' device.
 
-        All processes together take `number` times their number, one slice each.
+        Each process takes its own slice of the images that all of them take together.
         """
         if number < 1:
             raise ValueError(f"a batch has at least one image, got {number}")
@@ -51,41 +51,41 @@ class Stream:
         return images, labels
 
     def state(self) -> dict[str, int]:
-        """The position, as plain data."""
+        """The position as plain data."""
         return {"passes": self._passes, "position": self._position}
 
     def load_state(self, state: Mapping[str, int]) -> None:
         """Go to a saved position, forwards or backwards."""
         passes, position = state["passes"], state["position"]
-        whole = type(passes) is int and type(position) is int
-        if not whole or passes < 0 or not 0 <= position < len(self._places):
+        integers = type(passes) is int and type(position) is int
+        if not integers or passes < 0 or not 0 <= position < len(self._indices):
             raise UserError(
-                f"the saved position ({passes} passes and {position} images) is none of a stream "
-                f"of {len(self._places)} images: is this the same data?"
+                f"the saved position ({passes} passes and {position} images) does not exist in a "
+                f"stream of {len(self._indices)} images: is this the same data?"
             )
         self._passes, self._position = passes, position
 
     def _take(self, passes: int, position: int, number: int) -> tuple[Tensor, int, int]:
-        """Places from a position on, and the position after them."""
+        """Indices from a position on, and the position after them."""
         parts: list[Tensor] = []
         while number:
             part = self._order(passes)[position : position + number]
             parts.append(part)
             number -= len(part)
             position += len(part)
-            if position == len(self._places):
+            if position == len(self._indices):
                 passes, position = passes + 1, 0
         return torch.cat(parts), passes, position
 
     def _order(self, number: int) -> Tensor:
-        """The places in the order of one pass."""
+        """The indices in the order of one pass."""
         if number not in self._orders:
             digest = hashlib.sha256(f"{self._seed}:{number}".encode()).digest()
             generator = torch.Generator().manual_seed(int.from_bytes(digest[:8]) >> 1)
-            order = self._places[torch.randperm(len(self._places), generator=generator)]
-            # The latest few: a batch may span passes, and a rewind may return to the one before.
-            kept = list(self._orders.items())[-2:]
-            self._orders = dict([*kept, (number, order)])
+            order = self._indices[torch.randperm(len(self._indices), generator=generator)]
+            # The latest three: a batch may span passes, and a rewind may return to an older one.
+            latest = list(self._orders.items())[-2:]
+            self._orders = dict([*latest, (number, order)])
         return self._orders[number]
 
     def _slice(self, taken: Tensor, number: int) -> Tensor:

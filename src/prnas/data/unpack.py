@@ -1,4 +1,4 @@
-"""Archives, opened with suspicion: only the files that are expected, and no larger."""
+"""Untrusted archives: only expected files are unpacked, and none larger than expected."""
 
 import gzip
 import os
@@ -11,16 +11,15 @@ from pathlib import Path, PurePosixPath
 
 from prnas.io.errors import UserError
 
-_SPARE = 1 << 20  # for headers and for small files that nobody needs
+_SPARE = 1 << 20  # Bytes for headers and small files that are not needed.
 _CHUNK = 1 << 20
-_MOST_EMPTY = 100  # readings after the end; tarfile itself needs one or two
+_MOST_EMPTY = 100  # Reads after the end; tarfile itself needs one or two.
 
 
 class _Bounded:
-    """A stream that refuses to give more than `most` bytes.
+    """A stream that refuses to give more than `most` bytes, or to be read on and on at its end.
 
-    Nor does it say for ever that there is nothing more: tarfile would ask so until it has passed a
-    member of 2**90 bytes.
+    Otherwise tarfile would read at the end until it has skipped a member of 2**90 bytes.
     """
 
     def __init__(self, stream: gzip.GzipFile, most: int, name: Path) -> None:
@@ -35,14 +34,14 @@ class _Bounded:
         if self._empty > _MOST_EMPTY:
             raise EOFError("a member is longer than the archive")
         if self._left < 0:
-            raise UserError(f"{self._name} unpacks to more than it should; nothing was kept")
+            raise UserError(f"{self._name} unpacks to more than expected; nothing was unpacked")
         return data
 
 
 def unpack_tar(archive: Path, folder: str, sizes: Mapping[str, int], into: Path) -> None:
-    """Put the files `folder/NAME` of a .tar.gz into `into`; each of at most its size, or nothing.
+    """Unpack the files `folder/NAME` of a .tar.gz into `into`, each of at most its size.
 
-    Other members are passed over, but an archive that reaches outside itself is refused whole.
+    Other members are skipped, but an archive that reaches outside itself is refused as a whole.
     """
     wanted = {f"{folder}/{name}": name for name in sizes}
     try:
@@ -57,12 +56,12 @@ def unpack_tar(archive: Path, folder: str, sizes: Mapping[str, int], into: Path)
                 for member in members:
                     _check(archive, member)
                     if name := wanted.get(str(PurePosixPath(member.name))):
-                        _keep(archive, members, member, sizes[name], scratch / name)
+                        _unpack(archive, members, member, sizes[name], scratch / name)
         into.mkdir(exist_ok=True)
-        for kept in scratch.iterdir():
-            kept.chmod(0o644)
-            os.replace(kept, into / kept.name)
-    # tarfile itself stumbles over some numbers in headers.
+        for file in scratch.iterdir():
+            file.chmod(0o644)
+            os.replace(file, into / file.name)
+    # tarfile raises a ValueError for some numbers in headers.
     except (tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, ValueError) as error:
         raise UserError(f"{archive} is damaged: {error}") from None
     except OSError as error:
@@ -88,12 +87,12 @@ def _check(archive: Path, member: tarfile.TarInfo) -> None:
     unsafe = path.is_absolute() or ".." in path.parts or set(member.name) & set(":\\")
     if unsafe or not (member.isfile() or member.isdir()):
         raise UserError(
-            f"{archive} holds '{member.name:.100}', which is no plain file inside it; "
+            f"{archive} holds '{member.name:.100}', which is not a plain file inside it; "
             "nothing was unpacked"
         )
 
 
-def _keep(
+def _unpack(
     archive: Path, members: tarfile.TarFile, member: tarfile.TarInfo, most: int, target: Path
 ) -> None:
     stream = members.extractfile(member) if member.isfile() else None

@@ -1,4 +1,4 @@
-"""Processes that read images. They end with the process that started them, however it ends."""
+"""Worker processes that read images. They end with their parent, however it ends."""
 
 import multiprocessing
 import os
@@ -8,25 +8,25 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 
-from prnas.data.readers import Pixels, Places, Rows
+from prnas.data.readers import ImageReader, Indices, Pixels
 from prnas.io.errors import UserError
 
-_rows: Rows | None = None  # of a worker process, given once and not with every task
+_reader: ImageReader | None = None  # A worker's reader, sent once and not with every task.
 
 
 class Workers:
     """Worker processes for one set of images; they start with the first task."""
 
-    def __init__(self, rows: Rows, number: int) -> None:
+    def __init__(self, reader: ImageReader, number: int) -> None:
         self.number = number
         # `spawn`: a copy of a process that runs PyTorch's threads could hang.
         self._pool = ProcessPoolExecutor(
-            number, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(rows,)
+            number, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(reader,)
         )
 
-    def read(self, places: Places) -> Future[Pixels]:
+    def read(self, indices: Indices) -> Future[Pixels]:
         try:
-            return self._pool.submit(_read, places)
+            return self._pool.submit(_read, indices)
         except BrokenProcessPool:
             raise _died() from None
 
@@ -49,10 +49,10 @@ def _died() -> UserError:
     )
 
 
-def _begin(rows: Rows) -> None:
-    global _rows
-    _rows = rows
-    # Sent to all processes of a job, these are for the parent: it may still need images to stop.
+def _begin(reader: ImageReader) -> None:
+    global _reader
+    _reader = reader
+    # These signals go to all processes of a job, but the parent may need images until it stops.
     for name in ("SIGINT", "SIGTERM", "SIGUSR1"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -62,11 +62,11 @@ def _begin(rows: Rows) -> None:
 
 
 def _follow(sentinel: int) -> None:
-    """A parent that is killed closes nothing: notice it, and do not stay behind."""
+    """End with the parent, also if it is killed and cannot close the workers."""
     wait([sentinel])
     os._exit(1)
 
 
-def _read(places: Places) -> Pixels:
-    assert _rows is not None
-    return _rows.read(places)
+def _read(indices: Indices) -> Pixels:
+    assert _reader is not None
+    return _reader.read(indices)

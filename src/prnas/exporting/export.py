@@ -42,15 +42,15 @@ def export(
     file_format: Format | None = None,
     normalize: bool = False,
     force: bool = False,
-    tell: Callable[[str], object] = lambda text: None,
+    progress: Callable[[str], object] = lambda text: None,
 ) -> Exported:
     """Write a trained model, or that of a path as for `prnas.load`, for others to load.
 
     The ending of `path` decides the format unless `file_format` does: a folder or .safetensors,
     .onnx, .pt2 (`torch.export`), or .py. `normalize` puts the normalisation into an ONNX file or a
     program, which then take pixels from 0 to 1. Nothing is written before the logits of what is to
-    be written were compared with the model's; existing files only with `force`. `tell` is called
-    with what goes on. A `UserError` says what is wrong. The model itself is not changed.
+    be written were compared with the model's; existing files only with `force`. `progress` is
+    called with a text for each stage. A `UserError` says what is wrong. The model is not changed.
     """
     target = find_target(Path(path), file_format)
     if normalize and target.file_format not in NORMALIZING:
@@ -63,9 +63,9 @@ def export(
         check_onnx()
     ready = _copy(model) if isinstance(model, Model) else load(model)
     with tempfile.TemporaryDirectory(prefix="prnas-export-") as folder:
-        tell("exporting and checking")
+        progress("exporting and checking")
         contents, agreement = _made(ready, target, normalize, Path(folder))
-    tell("writing")
+    progress("writing")
     write(target, contents)
     return Exported(
         target.file_format,

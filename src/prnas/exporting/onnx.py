@@ -28,8 +28,7 @@ def check_onnx() -> None:
             missing.append(name)
     if missing:
         raise UserError(
-            f"ONNX needs {', '.join(PACKAGES)}, and {', '.join(missing)} cannot be imported: "
-            "pip install 'prnas[onnx]'"
+            f"ONNX needs {', '.join(missing)}, which cannot be imported: pip install 'prnas[onnx]'"
         )
 
 

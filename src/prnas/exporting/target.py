@@ -1,16 +1,16 @@
-"""Where an export goes: its format, from the ending of its name, and its files."""
+"""The target of an export: its format, from the ending of its name, and its files."""
 
 import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
+from prnas.config.choices import ExportFormat as Format
 from prnas.io.atomic import write_output
 from prnas.io.errors import UserError
-from prnas.models.model import CARD, WEIGHTS
+from prnas.models.names import CARD, WEIGHTS
 
-Format = Literal["safetensors", "onnx", "pt2", "python"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 SUFFIXES: dict[Format, str] = {
     "safetensors": ".safetensors",
@@ -46,24 +46,24 @@ def find_target(path: Path, file_format: Format | None) -> Target:
     """
     if file_format is not None and file_format not in FORMATS:
         raise UserError(f"there is no format {file_format!r:.60}; choose {', '.join(FORMATS)}")
-    by_suffix: dict[str, Format] = {suffix: one for one, suffix in SUFFIXES.items()}
+    by_suffix: dict[str, Format] = {suffix: name for name, suffix in SUFFIXES.items()}
     folder, suffix = path.is_dir(), path.suffix.lower()
-    told = None if folder else by_suffix.get(suffix)
+    by_name = None if folder else by_suffix.get(suffix)
     if file_format is None:
-        if told is None and suffix and not folder:
+        if by_name is None and suffix and not folder:
             raise UserError(
-                f"no format has the ending {suffix!r:.60}: write to {CHOICES}, or say --format"
+                f"no format has the ending {suffix!r:.60}: write to {CHOICES}, or give --format"
             )
-        file_format = told or "safetensors"
-    elif told not in (None, file_format):
-        raise UserError(f"{path} has the ending of {told}, but the format is to be {file_format}")
+        file_format = by_name or "safetensors"
+    elif by_name not in (None, file_format):
+        raise UserError(f"{path} has the ending of {by_name}, but --format is {file_format}")
     if file_format == "safetensors":
-        if told is None:
+        if by_name is None:
             return Target(file_format, (path / WEIGHTS, path / CARD))
         return Target(file_format, (path, path.with_suffix(".json")))
     if folder:
         path = path / f"model{SUFFIXES[file_format]}"
-    elif told is None:
+    elif by_name is None:
         path = path.with_name(path.name + SUFFIXES[file_format])
     if file_format != "python":
         return Target(file_format, (path,))
@@ -83,31 +83,28 @@ def _check_module_name(path: Path) -> None:
 
 
 def check_free(target: Target, force: bool) -> None:
-    """Before the work: could the files be written? A `UserError` says why not."""
+    """Before the work: a `UserError` if the files cannot be written."""
     for file in target.files:
         if file.is_dir():
             raise UserError(f"{file} is a folder; a file is to be written there")
         if file.exists() and not force:
-            raise UserError(f"{file} is there already; --force writes over it")
+            raise UserError(f"{file} is there already; --force overwrites it")
     folder = target.files[0].parent
-    if _makes_folder(target):
-        while not folder.exists():
-            folder = folder.parent
+    while not folder.exists():
+        folder = folder.parent
     if not folder.is_dir():
-        reason = "is a file" if folder.exists() else "does not exist"
-        raise UserError(f"cannot write {target.entry}: {folder} {reason}")
+        raise UserError(f"cannot write {target.entry}: {folder} is a file")
     if not os.access(folder, os.W_OK):
         raise UserError(f"cannot write {target.entry}: no permission to write in {folder}")
 
 
 def write(target: Target, contents: tuple[bytes, ...]) -> None:
-    """Write all files, or, unless they were there before, none."""
+    """Write all files, or, unless they were there before, none. Missing folders are made."""
     folder = target.files[0].parent
-    made_folder = _makes_folder(target) and not folder.exists()
+    new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
     new: list[Path] = []
     try:
-        if made_folder:
-            folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for file, data in zip(target.files, contents, strict=True):
             if not file.exists():
                 new.append(file)
@@ -115,12 +112,9 @@ def write(target: Target, contents: tuple[bytes, ...]) -> None:
     except BaseException as error:
         for file in new:
             file.unlink(missing_ok=True)
-        if made_folder and folder.is_dir():
-            folder.rmdir()
+        for path in new_folders:
+            if path.is_dir():
+                path.rmdir()
         if isinstance(error, OSError):
             raise UserError(f"cannot write {target.entry}: {error.strerror}") from None
         raise
-
-
-def _makes_folder(target: Target) -> bool:
-    return target.files[-1].name == CARD

@@ -163,12 +163,14 @@ def _place(loc: Loc, data: Any, keep_last: bool) -> str:
     """`normal.nodes[0][1].op.kernel`. Names of union members, which are no keys, are left out."""
     text = ""
     here: Any = data
-    tagged: Any = None  # the object whose type was named last
+    type_named = False
     for position, key in enumerate(loc):
         known = cast(dict[str, Any], here) if isinstance(here, dict) else {}
-        if here is not tagged and key == known.get("type"):
-            tagged = here
-        elif isinstance(key, int):
+        # An object of several types has its type's name first, which may be a key's name too.
+        type_named = not type_named and key == known.get("type")
+        if type_named:
+            continue
+        if isinstance(key, int):
             text += f"[{key}]"
             items = cast(list[Any], here) if isinstance(here, list) else []
             here = items[key] if key < len(items) else None

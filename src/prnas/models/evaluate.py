@@ -1,13 +1,14 @@
-"""A trained model, tested: what it gets right and wrong, and how quick it is."""
+"""The evaluation of a trained model: accuracy, confusions, speed."""
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from prnas.config.choices import DataPart
 from prnas.data.dataset import DataSet, Images, load
 from prnas.io.errors import UserError
 from prnas.models import metrics
@@ -18,68 +19,70 @@ from prnas.models.metrics import Counts
 from prnas.models.model import Model
 from prnas.models.speed import Speed, measure, synchronizer
 
-Part = Literal["test", "train", "all"]
-Progress = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+Progress = Callable[[str, int, int], None]  # Name of a stage, amount done, total.
 TOP = 5
-MOST_CLASSES = 5_000  # the confusion matrix has the square of that
+MOST_CLASSES = 5_000  # The confusion matrix has the square of that.
 
 
 @dataclass(frozen=True, slots=True)
 class ClassResult:
-    """One class: how many images it has, and how many of them were recognised."""
+    """A class: its number of images, and how many of them were recognised."""
 
     name: str
     images: int
-    right: int
+    correct: int
 
     @property
     def accuracy(self) -> float | None:
-        return self.right / self.images if self.images else None
+        return self.correct / self.images if self.images else None
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How a model does on a set of images.
+    """The result of testing a model on a set of images.
 
     `confusion[i][j]` is how many images of class i were taken for class j. `loss` is the mean
     cross-entropy in nats. `top5` is `None` with five classes or fewer, where it is always 1.
     """
 
     data: str
-    part: Part
+    part: DataPart
     class_names: tuple[str, ...]
     confusion: Counts
     loss: float
     top5: float | None
     device: str
     threads: int
-    batch: int  # the largest that fitted
-    seconds: float  # of the pass over all images, reading included
-    speeds: tuple[Speed, ...]  # for a batch of 1 and of `batch`, if measured
+    # The largest batch that fitted into memory.
+    batch: int
+    # Duration of the pass over all images, reading included.
+    seconds: float
+    # Speeds with a batch of 1 and of `batch`, if measured.
+    speeds: tuple[Speed, ...]
 
     @property
     def images(self) -> int:
         return sum(map(sum, self.confusion))
 
     @property
-    def right(self) -> int:
-        return sum(row[place] for place, row in enumerate(self.confusion))
+    def correct(self) -> int:
+        return sum(row[index] for index, row in enumerate(self.confusion))
 
     @property
     def top1(self) -> float:
-        return self.right / self.images
+        return self.correct / self.images
 
     @property
     def top1_interval(self) -> tuple[float, float]:
-        """Where the accuracy on all such images lies, with 95 % confidence (Wilson)."""
-        return metrics.interval(self.right, self.images)
+        """The 95 % confidence interval of the accuracy on all such images (Wilson)."""
+        return metrics.interval(self.correct, self.images)
 
     @property
     def classes(self) -> tuple[ClassResult, ...]:
-        """In the order of the class numbers."""
+        """All classes, in the order of their indices."""
         rows = zip(self.class_names, self.confusion, strict=True)
         return tuple(
-            ClassResult(name, sum(row), row[place]) for place, (name, row) in enumerate(rows)
+            ClassResult(name, sum(row), row[index]) for index, (name, row) in enumerate(rows)
         )
 
     def confusions(self, most: int = 10) -> tuple[Confusion, ...]:
@@ -100,15 +103,15 @@ class Evaluation:
             "threads": self.threads,
             "batch": self.batch,
             "seconds": self.seconds,
-            "speed": [one.to_json() for one in self.speeds],
+            "speed": [speed.to_json() for speed in self.speeds],
             "classes": [
                 {
-                    "name": one.name,
-                    "images": one.images,
-                    "right": one.right,
-                    "accuracy": one.accuracy,
+                    "name": result.name,
+                    "images": result.images,
+                    "right": result.correct,
+                    "accuracy": result.accuracy,
                 }
-                for one in self.classes
+                for result in self.classes
             ],
             "confusion": [list(row) for row in self.confusion],
         }
@@ -118,15 +121,15 @@ def evaluate(
     model: Model,
     data: DataSet | str | None = None,
     *,
-    part: Part = "test",
+    part: DataPart = "test",
     batch: int = 128,
     speed: bool = True,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Test a model on a part of a set of images, as they are, on the model's device.
 
-    `data` is a loaded set, the name of one, or by default what the model was trained on. `all` is
-    both parts, for a set that the model has never seen. `speed` measures it as well, which takes a
+    `data` is a loaded set, the name of a set, or by default that of the model's training. `all` is
+    both parts, for images that the model was not trained on. `speed` also measures the speed, in a
     few seconds. A `UserError` says what does not fit.
     """
     if part not in ("test", "train", "all"):
@@ -152,12 +155,12 @@ def _silent(what: str, done: int, total: int) -> None:
 
 
 def _evaluate(
-    forward: Forward, data: DataSet, part: Part, speed: bool, progress: Progress
+    forward: Forward, data: DataSet, part: DataPart, speed: bool, progress: Progress
 ) -> Evaluation:
     model = forward.model
     check_fit(model.card, data)
     chosen = {"test": [data.test], "train": [data.train], "all": [data.train, data.test]}[part]
-    parts = [one for one in chosen if len(one)]
+    parts = [images for images in chosen if len(images)]
     if not parts:
         raise UserError(f"the {part} part of {data.name} has no images")
     was_training = model.training
@@ -186,39 +189,39 @@ def _evaluate(
 
 
 def _pass(forward: Forward, parts: list[Images], progress: Progress) -> tuple[Tensor, float, int]:
-    """The confusion matrix, the sum of the losses, and how many are right within the top five."""
+    """The confusion matrix, the sum of the losses, and the number of top-five hits."""
     loss, in_top = 0.0, 0
     predicted: list[Tensor] = []
     done, total = 0, sum(map(len, parts))
     progress("testing", 0, total)
     for images in parts:
         chunks = torch.arange(len(images)).split(forward.batch)
-        for number, places in enumerate(chunks):
-            pixels = images.fetch(places)
+        for number, indices in enumerate(chunks):
+            pixels = images.fetch(indices)
             if number + 1 < len(chunks):
                 images.ahead(chunks[number + 1])
-            logits, labels = forward(pixels), images.labels[places]
+            logits, labels = forward(pixels), images.labels[indices]
             predicted.append(logits.argmax(1))
             loss += metrics.loss_sum(logits, labels)
             in_top += int((metrics.ranks(logits, labels) < TOP).sum())
-            done += len(places)
+            done += len(indices)
             progress("testing", done, total)
-    labels = torch.cat([one.labels for one in parts])
+    labels = torch.cat([images.labels for images in parts])
     classes = forward.model.card.num_classes
     return metrics.confusion_matrix(labels, torch.cat(predicted), classes), loss, in_top
 
 
 def _speeds(forward: Forward, images: Images, progress: Progress) -> tuple[Speed, ...]:
-    """Of the network alone: from normalised images on the device to logits there."""
+    """Speeds of the network alone, from normalised images on the device to logits there."""
     sizes = sorted({1, forward.batch})
-    found: list[Speed] = []
+    speeds: list[Speed] = []
     for number, size in enumerate(sizes):
         progress("measuring speed", number, len(sizes))
-        # Real images, as some values are slower than others; again from the first, if too few.
+        # Real images, since some values are slower than others; repeated if there are too few.
         pixels = images.fetch(torch.arange(size) % len(images))
         with torch.inference_mode():
             prepared = forward.prepared(pixels)
-            found.append(
+            speeds.append(
                 measure(
                     lambda prepared=prepared: forward.model.network(prepared),
                     size,
@@ -226,7 +229,7 @@ def _speeds(forward: Forward, images: Images, progress: Progress) -> tuple[Speed
                 )
             )
     progress("measuring speed", len(sizes), len(sizes))
-    return tuple(found)
+    return tuple(speeds)
 
 
 def _name(device: torch.device) -> str:

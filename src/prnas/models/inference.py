@@ -1,4 +1,4 @@
-"""Images into a trained model, as in its training: bytes, normalised, in batches that fit."""
+"""Inference: the device, and logits of images in batches that fit into memory."""
 
 import torch
 from torch import Tensor
@@ -11,26 +11,30 @@ from prnas.models.model import Model
 
 
 def choose_device(accelerator: str, threads: int | None = None) -> torch.device:
-    """The device that a word names, if it is there; `auto` takes a GPU before the CPU."""
+    """The device of an accelerator; `auto` takes a GPU before the CPU. Also sets the threads."""
     if threads is not None:
         if not 1 <= threads <= 1024:
             raise UserError(f"threads must be from 1 to 1024, got {threads}")
         torch.set_num_threads(threads)
-    there = {
-        "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available(),
-        "cpu": True,
-    }
+    return torch.device(check_accelerator(accelerator))
+
+
+def check_accelerator(accelerator: str) -> str:
+    """The accelerator's name, resolved if it is `auto`; a `UserError` if it is not available."""
+    available = ["cuda"] if torch.cuda.is_available() else []
+    available += ["mps"] if torch.backends.mps.is_available() else []
+    available += ["cpu"]
     if accelerator == "auto":
-        accelerator = next(name for name, usable in there.items() if usable)
-    if not there.get(accelerator, False):
-        usable = ", ".join(name for name, one in there.items() if one)
-        raise UserError(f"cannot compute on '{accelerator:.60}': PyTorch finds here only {usable}")
-    return torch.device(accelerator)
+        return available[0]
+    if accelerator not in available:
+        raise UserError(
+            f"cannot compute on '{accelerator:.60}': PyTorch finds here only {', '.join(available)}"
+        )
+    return accelerator
 
 
 class Forward:
-    """Gives logits. If memory runs out, `batch` is halved, and stays so."""
+    """Computes logits. If memory runs out, `batch` is halved, and stays so."""
 
     def __init__(self, model: Model, batch: int) -> None:
         if batch < 1:
@@ -40,14 +44,14 @@ class Forward:
         self._normalization = Normalization(model.card.mean, model.card.std)
 
     def prepared(self, pixels: Tensor) -> Tensor:
-        """Bytes (n x C x H x W) as the network takes them, on its device."""
+        """The network's input, on its device, for images of bytes (n x C x H x W)."""
         images = plain(pixels.to(self.device), self._normalization)
         return images.to(self.model.mean.dtype)
 
     @torch.inference_mode()
     def __call__(self, pixels: Tensor) -> Tensor:
         """Logits, in double precision and on the CPU, of images of bytes."""
-        done: list[Tensor] = []
+        outputs: list[Tensor] = []
         start = 0
         while start < len(pixels):
             some = pixels[start : start + self.batch]
@@ -61,11 +65,11 @@ class Forward:
                 self.batch = -(-self.batch // 2)
                 continue
             start += len(some)
-            done.append(logits.cpu().double())  # not every device has doubles
-        whole = torch.cat(done)
-        if not whole.isfinite().all():
+            outputs.append(logits.cpu().double())  # Not every device has doubles.
+        result = torch.cat(outputs)
+        if not result.isfinite().all():
             raise UserError(
                 "the model's outputs are not finite numbers: its training went wrong, or its "
                 "normalisation does not suit the images"
             )
-        return whole
+        return result

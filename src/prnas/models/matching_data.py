@@ -1,7 +1,6 @@
 """The images for a model: those that it was trained on, or others that fit it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, cast
 
 from pydantic import TypeAdapter
@@ -10,45 +9,46 @@ from prnas.config.search import DataConfig
 from prnas.data.catalog import ABOUT, check_name
 from prnas.data.dataset import DataSet
 from prnas.io.errors import FormatError, UserError
+from prnas.io.paths import exists, expanded, is_folder
 from prnas.io.reading import validated
 from prnas.models.card import ModelCard
 
-# The rest of a data section is about training: how images are varied and shared out.
+# The other keys of a data section concern training: augmentation and splits.
 KEYS = ("name", "root", "image_size", "test_share", "broken", "storage", "workers")
-_NAMED = 5  # classes that a message names
+_MOST_NAMED = 5  # Number of classes that a message names.
 _ADAPTER = TypeAdapter(DataConfig)
 
 
 def data_settings(
     card: ModelCard, name: str | None = None, root: str | None = None
 ) -> dict[str, Any]:
-    """What to load for a model, in the words of a config's data section.
+    """The images for a model, as the data section of a config.
 
     By default the set of its training, with the same test part; `name` and `root` replace it. The
     size of the images is always the model's.
     """
-    known = cast(Any, card.config.get("data"))
-    trained: dict[str, Any] = known if isinstance(known, dict) else {}
+    section = cast(Any, card.config.get("data"))
+    trained: dict[str, Any] = section if isinstance(section, dict) else {}
     settings = {key: trained[key] for key in KEYS if key in trained}
     if name is not None:
         settings["name"] = name
     elif not isinstance(settings.get("name"), str):
         raise UserError(
-            "the model's card does not say what it was trained on: name a set by --data"
+            "the model's card does not name the data of its training: name a set by --data"
         )
     else:
         _check_still_there(settings["name"])
     if root is not None:
         settings["root"] = root
-    elif isinstance(known_root := settings.get("root"), str) and not _is_folder(known_root):
-        del settings["root"]  # of the computer it was trained on; the usual place is tried
+    elif isinstance(path := settings.get("root"), str) and not is_folder(expanded(path)):
+        del settings["root"]  # That of another computer: the default folder is tried.
     _, height, width = card.input_shape
     settings["image_size"] = height if height == width else None
     return {**DataConfig().model_dump(include=set(KEYS)), **settings}
 
 
 def data_config(card: ModelCard, settings: dict[str, Any]) -> DataConfig:
-    """The settings, checked as far as can be before any image is read or downloaded."""
+    """The settings as a config, checked as far as possible before images are read."""
     try:
         config = validated(_ADAPTER, settings, "data")
     except FormatError as error:
@@ -93,7 +93,7 @@ def check_fit(card: ModelCard, data: DataSet) -> None:
         raise UserError(f"{data.name} has other classes than the model: {'; '.join(parts)}")
     if len(ours) != len(theirs):
         raise UserError(f"{data.name} has {len(theirs)} classes, the model {len(ours)}")
-    number = next(place for place, name in enumerate(ours) if name != theirs[place])
+    number = next(index for index, name in enumerate(ours) if name != theirs[index])
     raise UserError(
         f"{data.name} has the model's classes in another order: class {number} is "
         f"'{ours[number]:.60}' for the model, '{theirs[number]:.60}' in the data"
@@ -110,29 +110,15 @@ def _kind(channels: int) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name:.60}'" for name in names[:_NAMED])
-    more = len(names) - _NAMED
+    shown = ", ".join(f"'{name:.60}'" for name in names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _check_still_there(name: str) -> None:
-    kind, _, place = name.partition(":")
-    if kind in ("folder", "npz") and place and not _exists(place):
+    kind, _, path = name.partition(":")
+    if kind in ("folder", "npz") and path and not exists(expanded(path)):
         raise UserError(
-            f"the model was trained on {name:.200}, which is not here: say where it is by "
-            f"--data {kind}:PATH"
+            f"the model was trained on {name:.200}, which is not here: name it by --data "
+            f"{kind}:PATH"
         )
-
-
-def _exists(place: str) -> bool:
-    try:
-        return Path(place).expanduser().exists()
-    except (OSError, ValueError, RuntimeError):  # no path at all
-        return False
-
-
-def _is_folder(place: str) -> bool:
-    try:
-        return Path(place).expanduser().is_dir()
-    except (OSError, ValueError, RuntimeError):
-        return False

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from prnas.io.atomic import write_atomically
 from prnas.io.checked_files import read_file, read_verified, tensors_in
 from prnas.io.errors import FormatError, UserError
+from prnas.io.paths import is_file, is_folder
 from prnas.models.card import ModelCard
+from prnas.models.names import CARD, FOLDER, WEIGHTS
 from prnas.nets.network import Network, build
 from prnas.space.network_size import network_size
 
 R = TypeVar("R")
-WEIGHTS, CARD = "model.safetensors", "model.json"
-FOLDER = "model"  # in a run's folder
 MOST_CARD_BYTES = 16_000_000
 _MOST_HEADER, _MOST_RATIO = 2**26, 64  # bytes of a weights file, and for each parameter
 
@@ -54,7 +54,7 @@ def network_of(card: ModelCard) -> Network:
 
 
 def _by_card(make: Callable[..., R], card: ModelCard) -> R:
-    """What is made of a network's description, which the card has."""
+    """`make`, called with the card's description of the network."""
     return make(
         card.genotype,
         card.channels,
@@ -84,22 +84,19 @@ def save_model(folder: Path, network: nn.Module, card: ModelCard) -> None:
 
 
 def model_folder(path: Path) -> Path:
-    """The folder of a model: `path` itself, the one in a run's folder, or that of one of its files.
+    """The folder of a model, of which `path` is the folder, a file, or the run's folder.
 
-    A `UserError` says what was looked for.
+    A `UserError` says what was expected.
     """
-    try:
-        if path.is_file() and path.name in (WEIGHTS, CARD):
-            return path.parent
-        for folder in (path, path / FOLDER):
-            if (folder / CARD).is_file() and (folder / WEIGHTS).is_file():
-                return folder
-    except (OSError, ValueError):  # a name that no file can have
-        pass
-    if path.is_dir() and any(path.glob("seed-*")):
+    if path.name in (WEIGHTS, CARD) and is_file(path):
+        return path.parent
+    for folder in (path, path / FOLDER):
+        if is_file(folder / CARD) and is_file(folder / WEIGHTS):
+            return folder
+    if is_folder(path) and any(path.glob("seed-*")):
         raise UserError(f"{path} holds the trainings of several seeds; choose one of its folders")
     raise UserError(
-        f"{path!s:.200} is no trained model: neither a folder with {CARD} and {WEIGHTS}, nor "
+        f"{path!s:.200} is not a trained model. Expected a folder with {CARD} and {WEIGHTS}, or "
         f"the folder of a finished training, which has them in {FOLDER}{os.sep}"
     )
 
@@ -108,7 +105,7 @@ def model_files(path: Path) -> tuple[Path, Path]:
     """The weights and the card: in a folder as above, or NAME.safetensors and NAME.json."""
     if path.suffix in (".safetensors", ".json"):
         pair = path.with_suffix(".safetensors"), path.with_suffix(".json")
-        if all(os.path.isfile(one) for one in pair):  # noqa: PTH113 - false for impossible names
+        if all(map(is_file, pair)):
             return pair
     folder = model_folder(path)
     return folder / WEIGHTS, folder / CARD
@@ -150,14 +147,17 @@ def load(path: Path | str) -> Model:
 def _filled(card: ModelCard, tensors: dict[str, Tensor]) -> Network | None:
     """The card's network with these weights, if they are its own."""
     # A card of a few lines may ask for a network that no memory holds: it is built last.
-    if num_parameters(card) > sum(one.numel() for one in tensors.values()):
+    if num_parameters(card) > sum(tensor.numel() for tensor in tensors.values()):
         return None
     network = network_of(card)
-    known = {name: (one.shape, one.dtype) for name, one in network.state_dict().items()}
-    if {name: (one.shape, one.dtype) for name, one in tensors.items()} != known:
+    if _shapes(tensors) != _shapes(network.state_dict()):
         return None
     network.load_state_dict(tensors)
     return network
+
+
+def _shapes(tensors: dict[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
+    return {name: (tensor.shape, tensor.dtype) for name, tensor in tensors.items()}
 
 
 def num_parameters(card: ModelCard) -> int:

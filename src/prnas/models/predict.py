@@ -1,10 +1,10 @@
-"""Image files and what a trained model takes them for."""
+"""Predictions of a trained model for image files."""
 
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,39 +14,40 @@ from numpy.typing import NDArray
 
 from prnas.data.image_files import BrokenPictureError, endings, read_picture
 from prnas.io.errors import UserError
+from prnas.io.paths import is_folder
 from prnas.models.card import ModelCard
 from prnas.models.inference import Forward
 from prnas.models.model import Model
 
 BATCH = 64
-_THREADS = 4  # that decode; Pillow does it without holding Python's lock
+_THREADS = 4  # Threads that decode; Pillow does it without holding Python's lock.
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
-    """A class, and the probability that the model gives it."""
+class ClassScore:
+    """A class, and its probability according to the model."""
 
     name: str
     probability: float
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An image's most probable classes, the first one first."""
+class Prediction:
+    """The most probable classes of an image, the most probable one first."""
 
     path: Path
-    guesses: tuple[Guess, ...]
+    classes: tuple[ClassScore, ...]
 
     def to_json(self) -> dict[str, Any]:
         return {
             "path": str(self.path),
-            "classes": [{"name": one.name, "probability": one.probability} for one in self.guesses],
+            "classes": [asdict(score) for score in self.classes],
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Image files; folders that cannot be read; how many other files there are."""
+class ImageFiles:
+    """Image files; folders that cannot be read; the number of other files."""
 
     paths: tuple[Path, ...]
     broken: tuple[BrokenPictureError, ...] = ()
@@ -55,9 +56,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """All answers, in order; what could not be read; how many files are no images."""
+    """All predictions, in order; what could not be read; the number of other files."""
 
-    answers: tuple[Answer, ...]
+    predictions: tuple[Prediction, ...]
     broken: tuple[BrokenPictureError, ...]
     ignored: int
 
@@ -74,29 +75,31 @@ def predict(
 
     A file that cannot be read is among `broken`, and does not stop the others.
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found = find_images(Path(one) for one in given)
-    answers: list[Answer] = []
-    broken = list(found.broken)
-    for number, one in enumerate(each(model, found.paths, top=top, batch=batch), 1):
-        answers.append(one) if isinstance(one, Answer) else broken.append(one)
+    files = find_images(map(Path, [paths] if isinstance(paths, str | os.PathLike) else paths))
+    predictions: list[Prediction] = []
+    broken = list(files.broken)
+    for number, result in enumerate(predict_each(model, files.paths, top=top, batch=batch), 1):
+        if isinstance(result, Prediction):
+            predictions.append(result)
+        else:
+            broken.append(result)
         if progress is not None:
-            progress("looking at images", number, len(found.paths))
-    return Predictions(tuple(answers), tuple(broken), found.ignored)
+            progress("looking at images", number, len(files.paths))
+    return Predictions(tuple(predictions), tuple(broken), files.ignored)
 
 
-def each(
+def predict_each(
     model: Model, paths: Iterable[Path], *, top: int = 1, batch: int = BATCH
-) -> Iterator[Answer | BrokenPictureError]:
-    """An answer, or what is wrong, for one file after the other."""
+) -> Iterator[Prediction | BrokenPictureError]:
+    """A prediction, or an error, for one file after the other."""
     check_card(model.card)
     if top < 1:
-        raise UserError(f"the number of classes to tell must be 1 or more, got {top}")
-    return _each(Forward(model, batch), list(paths), min(top, model.card.num_classes))
+        raise UserError(f"the number of classes per image must be 1 or more, got {top}")
+    return _predict_each(Forward(model, batch), list(paths), min(top, model.card.num_classes))
 
 
 def check_card(card: ModelCard) -> None:
-    """A `UserError` for a model that image files cannot feed."""
+    """A `UserError` for a model whose input is not that of image files."""
     if card.input_shape[0] not in (1, 3):
         raise UserError(
             f"the model takes images of {card.input_shape[0]} channels; those in image files are "
@@ -104,8 +107,8 @@ def check_card(card: ModelCard) -> None:
         )
 
 
-def find_images(paths: Iterable[Path]) -> Found:
-    """Files as they are named; of folders, all inside that are images by their ending, sorted.
+def find_images(paths: Iterable[Path]) -> ImageFiles:
+    """The files among `paths`, and in folders all that are images by their ending, sorted.
 
     Hidden files are left out, and links to folders are not followed.
     """
@@ -117,46 +120,49 @@ def find_images(paths: Iterable[Path]) -> Found:
         broken.append(BrokenPictureError(Path(error.filename), error.strerror or str(error)))
 
     for path in paths:
-        if not _holds(path.is_dir):
+        if not is_folder(path):
             files.append(path)
             continue
         for inner, folders, names in os.walk(path, onerror=unreadable):
-            folders[:] = sorted(one for one in folders if not one.startswith("."))
-            for name in sorted(one for one in names if not one.startswith(".")):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(name for name in names if not name.startswith(".")):
                 file = Path(inner, name)
-                # A pipe would never end; what cannot even be looked at is told when it is read.
-                if file.suffix.lower() in endings() and _holds(file.is_file, unknown=True):
+                if file.suffix.lower() in endings() and _may_be_file(file):
                     files.append(file)
                 else:
                     ignored += 1
-    return Found(tuple(files), tuple(broken), ignored)
+    return ImageFiles(tuple(files), tuple(broken), ignored)
 
 
-def _holds(test: Callable[[], bool], unknown: bool = False) -> bool:
+def _may_be_file(path: Path) -> bool:
+    """Whether to read a path: a pipe would never end, and a forbidden file gives its error."""
     try:
-        return test()
+        return path.is_file()
     except OSError:
-        return unknown
+        return True
 
 
-def _each(forward: Forward, paths: list[Path], top: int) -> Iterator[Answer | BrokenPictureError]:
+def _predict_each(
+    forward: Forward, paths: list[Path], top: int
+) -> Iterator[Prediction | BrokenPictureError]:
     model, size = forward.model, forward.batch
     was_training = model.training
     with ThreadPoolExecutor(_THREADS) as threads:
         for start in range(0, len(paths), size):
             some = paths[start : start + size]
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Pillow's; what matters is refused
-                read = list(threads.map(lambda path: _read(path, model.card), some))
-            pixels = [one for one in read if not isinstance(one, BrokenPictureError)]
-            guesses: Iterator[tuple[Guess, ...]] = iter(())
+                warnings.simplefilter("ignore")  # Pillow's warnings; what matters is refused.
+                images = list(threads.map(lambda path: _read(path, model.card), some))
+            pixels = [image for image in images if not isinstance(image, BrokenPictureError)]
+            scores: Iterator[tuple[ClassScore, ...]] = iter(())
             if pixels:
                 model.eval()
                 logits = forward(torch.from_numpy(np.stack(pixels)))
                 model.train(was_training)
-                guesses = iter(_guesses(logits, model.class_names, top))
-            for path, one in zip(some, read, strict=True):
-                yield one if isinstance(one, BrokenPictureError) else Answer(path, next(guesses))
+                scores = _scores(logits, model.class_names, top)
+            for path, image in zip(some, images, strict=True):
+                broken = isinstance(image, BrokenPictureError)
+                yield image if broken else Prediction(path, next(scores))
 
 
 def _read(path: Path, card: ModelCard) -> NDArray[np.uint8] | BrokenPictureError:
@@ -167,9 +173,11 @@ def _read(path: Path, card: ModelCard) -> NDArray[np.uint8] | BrokenPictureError
         return error
 
 
-def _guesses(logits: torch.Tensor, names: tuple[str, ...], top: int) -> Iterator[tuple[Guess, ...]]:
-    # By logits: close ones can become equal as probabilities.
+def _scores(
+    logits: torch.Tensor, names: tuple[str, ...], top: int
+) -> Iterator[tuple[ClassScore, ...]]:
+    # Sorted by logits: close ones can become equal as probabilities.
     order = logits.sort(dim=1, descending=True, stable=True).indices[:, :top]
     probabilities = logits.softmax(1).gather(1, order)
-    for values, places in zip(probabilities.tolist(), order.tolist(), strict=True):
-        yield tuple(Guess(names[place], value) for place, value in zip(places, values, strict=True))
+    for values, indices in zip(probabilities.tolist(), order.tolist(), strict=True):
+        yield tuple(map(ClassScore, (names[index] for index in indices), values))

@@ -149,10 +149,11 @@ def _confusions(
 ) -> Iterator[dict[str, Any]]:
     """The matrix of each config's seeds together, and whose it is."""
     for group in groups:
+        members = ((names[number], views[number]) for number in group["runs"])
         trained = {
-            names[number]: record
-            for number in group["runs"]
-            if (record := getattr(views[number], "trained", None))
+            name: view.trained
+            for name, view in members
+            if isinstance(view, TrainingView) and view.trained
         }
         found = confusion_of(list(trained.values())) if trained else None
         if found is not None and found["counts"] is not None:

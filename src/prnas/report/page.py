@@ -14,8 +14,6 @@ from prnas.report.search_view import SearchView
 from prnas.report.training_view import TrainingView
 from prnas.report.view import RunInfo, View
 
-FILE = "report.html"  # in a run's folder
-
 
 def view_of(info: RunInfo) -> View:
     return TrainingView(info) if info.is_training else SearchView(info)

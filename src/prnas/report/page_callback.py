@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from prnas.report.page import FILE, view_of, write_page
+from prnas.report.page import view_of, write_page
 from prnas.report.view import RunInfo, View, sessions_of
 from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult
-from prnas.runs.folder import ENVIRONMENT, RECORDS
+from prnas.runs.names import ENVIRONMENT, RECORDS, REPORT
 from prnas.runs.records import (
     BatchRecord,
     CycleRecord,
@@ -69,7 +69,7 @@ class ReportCallback(Callback):
         for record in records:
             self._view.add(record)
         if write:
-            write_page(self._folder / FILE, [self._view])
+            write_page(self._folder / REPORT, [self._view])
 
     def _safely(self, act: Callable[[], None]) -> None:
         """A picture of the run is never worth the run."""

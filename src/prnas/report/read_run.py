@@ -18,11 +18,9 @@ from prnas.runs.integrity import (
     read_config_data,
     written_by,
 )
-from prnas.runs.named import GENOTYPE, genotype
+from prnas.runs.named import genotype
+from prnas.runs.names import CONFIG, ENVIRONMENT, GENOTYPE, GROUP, RECORDS
 from prnas.runs.record_reader import RecordReader
-
-CONFIG, RECORDS, ENVIRONMENT = "config.yaml", "records.jsonl", "environment.json"
-GROUP = "group.json"
 
 
 def is_run(folder: Path) -> bool:

@@ -11,11 +11,11 @@ from typing import Any, cast
 
 from prnas.runs.events import Callback, RunStart
 from prnas.runs.folder import RECORDS
+from prnas.runs.names import TENSORBOARD
 from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Record, read_records
 from prnas.space.genotype import ROLES
 from prnas.space.pools import Pools
 
-FOLDER = "tensorboard"  # in the run's
 MISSING = "TensorBoard files need tensorboardX: pip install 'prnas[tensorboard]'"
 Scalar = tuple[str, float]
 
@@ -39,7 +39,7 @@ class TensorboardCallback(Callback):
         if start.folder is None:
             return
         self._epochs_of_cycles = start.epochs_of_cycles
-        self._writer = TensorboardWriter(start.folder / FOLDER)
+        self._writer = TensorboardWriter(start.folder / TENSORBOARD)
         records = start.folder / RECORDS
         if start.resumed and records.exists():
             self._write(read_records(records))

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from prnas.config.retrain import LAST_EPOCHS, RetrainConfig
+from prnas.config.retrain import RetrainConfig
+from prnas.config.sections import LAST_EPOCHS
 from prnas.data.dataset import DataSet, Images
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
@@ -172,9 +173,8 @@ class Retraining(Run[RetrainConfig, RetrainState]):
 
     def validate(self) -> dict[str, Score]:
         """On the test part. It is only measured: nothing is chosen by it."""
-        training = self.config.training
-        left = training.epochs - self.state.position.epoch
-        if not self.is_validated(self.config.testing.epochs, left):
+        epochs = self.config.training.epochs
+        if not self.config.testing.includes(self.state.position.epoch, epochs):
             return {}
         tally, _ = self._test()
         self.state.errors = [*self.state.errors, 1 - tally.accuracy][-LAST_EPOCHS:]

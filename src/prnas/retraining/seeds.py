@@ -18,12 +18,13 @@ from prnas.io.reading import check_header, parse_json
 from prnas.io.yaml_files import dump_yaml
 from prnas.retraining import api as retrain
 from prnas.runs.events import Callback, RetrainResult
-from prnas.runs.folder import CONFIG, RECORDS, new_folder, parse_config
+from prnas.runs.folder import new_folder, parse_config
 from prnas.runs.integrity import config_digest, read_config_data
+from prnas.runs.names import CONFIG, GROUP, RECORDS
 from prnas.runs.processes import Processes
 from prnas.runs.session import Stopped, check_overrides
 
-GROUP, RESULTS = "group.json", "results.json"
+RESULTS = "results.json"
 FORMAT, VERSION = "prnas-retrain-group", 1
 MOST_SEEDS = 1_000
 _MOST_BYTES = 1_000_000  # of a group's file

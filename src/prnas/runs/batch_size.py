@@ -8,7 +8,7 @@ from typing import Protocol
 import psutil
 import torch
 
-from prnas.config.search import BatchConfig
+from prnas.config.sections import BatchConfig
 from prnas.io.memory import cgroup_limits, give_back_memory
 from prnas.runs.checked_state import whole
 

@@ -24,8 +24,9 @@ from prnas.io.checked_files import read_file, read_verified, tensors_in
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import check_header, parse_json
 from prnas.runs.integrity import CHECKSUMS, FORMAT, STATE, VERSION
+from prnas.runs.names import RECORDS
 
-TENSORS, RECORDS = "tensors.safetensors", "records.jsonl"
+TENSORS = "tensors.safetensors"
 _UNFINISHED = ".unfinished-"
 _NAME = re.compile(r"[0-9]{6}|[1-9][0-9]{6,15}")
 # I/O errors caused by this process or machine, not by a damaged file.

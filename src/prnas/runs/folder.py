@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from filelock import FileLock, Timeout
 
 from prnas.config.recipes import KINDS, task_of
-from prnas.config.search import RunConfig
+from prnas.config.sections import RunConfig
 from prnas.io.atomic import remove_leftovers, sync_folder, write_atomically
 from prnas.io.checked_files import read_file
 from prnas.io.errors import FormatError, UserError
@@ -20,23 +20,26 @@ from prnas.io.reading import parse_json
 from prnas.io.yaml_files import dump_yaml
 from prnas.runs.checkpoint import Checkpoint, Checkpoints
 from prnas.runs.environment import environment
-from prnas.runs.integrity import ENVIRONMENT, config_digest, read_config_data, written_by
-from prnas.runs.names import check_name
+from prnas.runs.integrity import config_digest, read_config_data, written_by
+from prnas.runs.names import (
+    CHECKPOINTS,
+    CONFIG,
+    DECISIONS,
+    ENVIRONMENT,
+    GENOTYPE,
+    LOCK,
+    RECORDS,
+    WRITTEN_BY_A_RUN,
+    check_name,
+)
 from prnas.runs.preparation import check_same
 from prnas.runs.records import Record, to_line
 from prnas.runs.records_file import DAMAGED, RecordsFile
 from prnas.space.genotype import Genotype
 
 C = TypeVar("C", bound=RunConfig)
-CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
 _MOST_TEXT = 16_000_000  # bytes of a config or an environment
-DECISIONS, LOCK = "batch-decisions.jsonl", ".lock"
-# All that a run writes, its callbacks included.
-_OWN = {
-    *(CONFIG, RECORDS, GENOTYPE, ENVIRONMENT, DECISIONS, LOCK),
-    *(f"old-{DECISIONS}", f"{DAMAGED}{RECORDS}"),
-    *("checkpoints", "model", "report.html", "tensorboard"),
-}
+_OWN = WRITTEN_BY_A_RUN | {f"old-{DECISIONS}", f"{DAMAGED}{RECORDS}"}
 
 
 class RunFolder:
@@ -45,7 +48,7 @@ class RunFolder:
     def __init__(self, path: Path, config: RunConfig, config_digest: str) -> None:
         """`config_digest`: of what the run's config file says."""
         self.path, self.config, self.config_digest = path, config, config_digest
-        self.checkpoints = Checkpoints(path / "checkpoints", config.checkpoints.keep)
+        self.checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints.keep)
         self._lock = FileLock(path / LOCK)
         try:
             self._lock.acquire(timeout=0)

@@ -16,11 +16,11 @@ from prnas.io.checked_files import digest, read_file
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
 from prnas.io.yaml_files import parse_yaml
+from prnas.runs.names import CHECKPOINTS, ENVIRONMENT
 from prnas.space.genotype import Genotype
 
 FORMAT, VERSION = "prnas-checkpoint", 2
-CHECKPOINTS, STATE, CHECKSUMS = "checkpoints", "state.json", "checksums.json"
-ENVIRONMENT = "environment.json"
+STATE, CHECKSUMS = "state.json", "checksums.json"  # In the folder of a checkpoint.
 _MOST_BYTES = 2**26  # of a state: far more than any run's
 # Parts of a config that may change in a resumed run: how it is computed, not what.
 _CHANGEABLE_SECTIONS = ("compute", "checkpoints", "description")

@@ -1,44 +1,39 @@
-"""From what a person typed, a name or a file, to a value; and out to files again."""
+"""Configs, genotypes and settings by what a person typed: a name, a file or a run's folder."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
-from prnas.config.search import RunConfig, SearchConfig
+from prnas.config.search import SearchConfig, read_setting
+from prnas.config.sections import RunConfig
 from prnas.io.errors import FormatError, UserError, suggestion
+from prnas.io.paths import exists, is_file, is_folder
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
 from prnas.runs.integrity import check_genotype, check_run_config, read_config_data, written_by
+from prnas.runs.names import CONFIG, GENOTYPE, MODEL
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
-from prnas.space.setting import SETTINGS, Setting, setting_from_data
-
-GENOTYPE = "genotype.json"
+from prnas.space.setting import SETTINGS, Setting
 
 
 def genotype(name: str) -> Genotype:
-    """A published cell by its name, or the genotype in a file."""
-    if name in zoo.names():
-        return zoo.get(name)
-    path = _existing(name, "published cell", zoo.names())
-    try:
-        found = Genotype.loads(read_text(path))
-    except FormatError as error:
-        raise _in_file(path, error) from None
-    if path.name == GENOTYPE:  # in the folder of a search, it must be what was found there
-        check_genotype(path.parent, path, found)
-    return found
+    """A published cell by its name, or the genotype in a file or in a run's folder."""
+    return genotype_and_data(name)[0]
 
 
 def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
-    """A genotype as `genotype` finds it, or that of a run's folder; then with the run's images."""
+    """As `genotype`; for a run's folder also the `data` section of the run's config."""
     folder = Path(name)
-    if name in zoo.names() or not _is_folder(folder):
-        return genotype(name), None
-    config_file, found = folder / "config.yaml", folder / GENOTYPE
+    if name in zoo.names():
+        return zoo.get(name), None
+    if not is_folder(folder):
+        return _read_genotype(_existing(name, "published cell", zoo.names())), None
+    config_file, genotype_file = folder / CONFIG, folder / GENOTYPE
     if not config_file.is_file():
-        raise UserError(f"{folder} is not a run's folder: it has no config.yaml")
+        raise UserError(f"{folder} is not a run's folder: it has no {CONFIG}")
     data = read_config_data(config_file)
     check_run_config(folder, config_file, data)
     try:
@@ -47,73 +42,103 @@ def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
         raise UserError(f"{config_file}: {error}{written_by(folder)}") from None
     if isinstance(run, RetrainConfig):
         return run.genotype, run.data.model_dump()
-    if not found.is_file():
-        raise UserError(
-            f"the search in {folder} has not found its cells yet; go on with "
-            f"`prnas search --resume {folder}`"
-        )
-    return genotype(str(found)), run.images.model_dump()
+    if not genotype_file.is_file():
+        raise _unfinished(folder)
+    return _read_genotype(genotype_file), run.images.model_dump()
 
 
-def _is_folder(path: Path) -> bool:
+def _read_genotype(path: Path) -> Genotype:
     try:
-        return path.is_dir()
-    except (OSError, ValueError):  # too long, or with a null byte: no file has that name
-        return False
+        genotype = Genotype.loads(read_text(path))
+    except FormatError as error:
+        raise UserError(f"{path}: {error}") from None
+    if path.name == GENOTYPE:  # In the folder of a search, it must be the search's result.
+        check_genotype(path.parent, path, genotype)
+    return genotype
+
+
+def _unfinished(folder: Path) -> UserError:
+    return UserError(
+        f"the search in {folder} has not found its cells yet; go on with "
+        f"`prnas search --resume {folder}`"
+    )
+
+
+def check_has_model(path: Path) -> None:
+    """A `UserError` if `path` is the folder of a run that has no trained model."""
+    if not is_file(path / CONFIG) or is_folder(path / MODEL):
+        return
+    if recipes.task_of(read_config_data(path / CONFIG)) != "search":
+        raise UserError(
+            f"the training in {path} has not ended; go on with `prnas retrain --resume {path}`"
+        )
+    if not is_file(path / GENOTYPE):
+        raise _unfinished(path)
+    raise UserError(
+        f"{path} is a search, which trains no final network; train the network of its cells "
+        f"first: `prnas retrain {path}`"
+    )
 
 
 def setting(name: str) -> Setting:
     """A setting of the paper by its name, or a user's own from a YAML file."""
     if name in SETTINGS:
         return SETTINGS[name]
-    path = _existing(name, "setting", list(SETTINGS))
-    try:
-        return setting_from_data(parse_yaml(read_text(path)))
-    except FormatError as error:
-        raise _in_file(path, error) from None
+    return read_setting(str(_existing(name, "setting", list(SETTINGS))))
 
 
-def config(name: str, overrides: list[str], task: str | None = None) -> RunConfig:
-    """A recipe by its name, or a config from a YAML file; then the overrides.
+Given = RunConfig | str | Path
 
-    `task`: what it must be for.
+
+@overload
+def config_of(given: Given, overrides: Sequence[str], task: Literal["search"]) -> SearchConfig: ...
+@overload
+def config_of(
+    given: Given, overrides: Sequence[str], task: Literal["retrain"]
+) -> RetrainConfig: ...
+@overload
+def config_of(given: Given, overrides: Sequence[str] = (), task: None = None) -> RunConfig: ...
+
+
+def config_of(
+    given: Given, overrides: Sequence[str] = (), task: Literal["search", "retrain"] | None = None
+) -> RunConfig:
+    """A recipe by its name, the config in a YAML file, or a config; with the overrides.
+
+    A `UserError` or `FormatError` names what is wrong, also if it is not for `task`.
     """
-    path = None
-    if name in recipes.names():
-        text = recipes.text(name)
-    else:
-        path = _existing(name, "recipe", recipes.names(task))
-        text = read_text(path)
+    config = given if isinstance(given, RunConfig) else _read_config(str(given), task)
+    if task is not None and not isinstance(config, recipes.KINDS[task]):
+        raise _for_another_task(type(config).__name__, str(config.to_data()["task"]), task)
+    return config.override(overrides)
+
+
+def _read_config(name: str, task: str | None) -> RunConfig:
+    file = None if name in recipes.names() else _existing(name, "recipe", recipes.names(task))
+    data = parse_yaml(recipes.text(name)) if file is None else _parsed(file)
+    own_task = recipes.task_of(data)
+    if task is not None and own_task in recipes.KINDS and own_task != task:
+        raise _for_another_task(f"'{name:.200}'", own_task, task)
     try:
-        data = parse_yaml(text)
-        found = recipes.task_of(data)
-        if task is not None and found in recipes.KINDS and found != task:
-            raise UserError(
-                f"'{name:.200}' is for `prnas {found}`; recipes for `prnas {task}`: "
-                + ", ".join(recipes.names(task))
-            )
-        base = recipes.config_from_data(data)
+        return recipes.config_from_data(data)
     except FormatError as error:
-        if path is None:
-            raise
-        raise _in_file(path, error) from None
-    return base.from_data(base.to_data(), overrides)
+        raise UserError(f"{name}: {error}") from None
 
 
-def search_config(name: str, overrides: list[str]) -> SearchConfig:
-    found = config(name, overrides, "search")
-    assert isinstance(found, SearchConfig)
-    return found
+def _for_another_task(name: str, own_task: str, task: str) -> UserError:
+    return UserError(
+        f"{name} is a recipe for {own_task}; recipes for {task}: {', '.join(recipes.names(task))}"
+    )
 
 
-def _existing(name: str, what: str, known: list[str]) -> Path:
+def _parsed(file: Path) -> Any:
     try:
-        if Path(name).exists():
-            return Path(name)
-    except (OSError, ValueError):  # too long, or with a null byte: no file has that name
-        pass
-    raise UserError(f"no {what} and no file is called '{name:.200}'." + suggestion(name, known))
+        return parse_yaml(read_text(file))
+    except FormatError as error:
+        raise UserError(f"{file}: {error}") from None
 
 
-def _in_file(path: Path, error: FormatError) -> UserError:
-    return UserError(f"{path}: {error}")
+def _existing(name: str, what: str, names: list[str]) -> Path:
+    if not exists(name):
+        raise UserError(f"no {what} and no file is called '{name:.200}'." + suggestion(name, names))
+    return Path(name)

@@ -1,11 +1,22 @@
-"""What may be asked of a run. Light: the command line checks it before anything heavy loads."""
+"""The names in a run's folder, and rules for a run's name and overrides. Light: no torch."""
 
 import re
 from collections.abc import Sequence
 
 from prnas.io.errors import UserError
+from prnas.models.names import FOLDER as MODEL
 
-CHANGEABLE = ("compute.", "checkpoints.")  # in a resumed run: how it is computed, not what
+CONFIG, RECORDS, GENOTYPE = "config.yaml", "records.jsonl", "genotype.json"
+ENVIRONMENT, DECISIONS, LOCK = "environment.json", "batch-decisions.jsonl", ".lock"
+CHECKPOINTS, REPORT, TENSORBOARD = "checkpoints", "report.html", "tensorboard"
+GROUP = "group.json"  # In the folder of the runs with several seeds.
+# Everything that a run or one of its callbacks may write.
+WRITTEN_BY_A_RUN = {
+    *(CONFIG, RECORDS, GENOTYPE, ENVIRONMENT, DECISIONS, LOCK),
+    *(CHECKPOINTS, MODEL, REPORT, TENSORBOARD),
+}
+# Sections of the config that a resumed run may change: how it is computed, not what.
+CHANGEABLE = ("compute.", "checkpoints.")
 
 
 def not_resumable(overrides: Sequence[str]) -> list[str]:
@@ -14,7 +25,7 @@ def not_resumable(overrides: Sequence[str]) -> list[str]:
 
 
 def check_name(name: str, what: str = "a run's name") -> None:
-    """Refuse what is no plain name of a folder."""
+    """Refuse a name that is not a plain folder name."""
     if not re.fullmatch(r"\w[\w .+-]{0,100}", name):
         raise UserError(
             f"{what} is a folder's name, without a path: a letter or digit first, then those, "

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from prnas.config.search import ImagesConfig, RunConfig
+from prnas.config.sections import ImagesConfig, RunConfig
 from prnas.data.dataset import DataSet, Images, InMemory, Normalization
 from prnas.io.errors import UserError
 

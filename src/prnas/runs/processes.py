@@ -20,9 +20,10 @@ from lightning_fabric.strategies.ddp import DDPStrategy
 from torch import Tensor
 from torch import distributed as dist
 
-from prnas.config.search import ComputeConfig
+from prnas.config.sections import ComputeConfig
 from prnas.io.errors import UserError
 from prnas.io.memory import is_out_of_memory
+from prnas.models.inference import check_accelerator
 from prnas.runs.launcher import Others, start_others
 
 R = TypeVar("R")
@@ -138,6 +139,7 @@ def _group(minutes: float) -> Any:
 
 
 def _launched(compute: ComputeConfig) -> tuple[Fabric, Others]:
+    check_accelerator(compute.accelerator)
     devices, num_nodes = compute.devices, 1
     # It announces every process on standard error; what matters, the display tells.
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import torch
 from torch import Tensor, nn
 
-from prnas.config.retrain import LAST_EPOCHS
-from prnas.config.search import RunConfig
+from prnas.config.sections import RunConfig
 from prnas.data.augment import Augmentation
 from prnas.data.dataset import DataSet, Images, normalization
 from prnas.data.streams import Stream
@@ -294,9 +293,6 @@ class Run(ABC, Generic[C, S]):
     def total_epoch(self) -> int:
         """The number of epochs before this one, in all cycles."""
         return self.state.position.epoch
-
-    def is_validated(self, epochs: Literal["all", "last-five"], epochs_left: int) -> bool:
-        return epochs == "all" or epochs_left <= LAST_EPOCHS
 
     # ---------------------------------------------------------------- for steps
 

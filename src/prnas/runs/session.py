@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from prnas.config.search import RunConfig
+from prnas.config.sections import RunConfig
 from prnas.data.dataset import load
 from prnas.io.errors import FormatError, UserError
 from prnas.io.memory import free_memory, is_out_of_memory

@@ -106,8 +106,7 @@ class Search(Run[SearchConfig, SearchState]):
     def validate(self) -> dict[str, Score]:
         """On the architecture half, with the supernet as it is."""
         state = self.state
-        left = state.cycle.epochs - state.position.epoch
-        if not self.is_validated(self.config.validation.epochs, left):
+        if not self.config.validation.includes(state.position.epoch, state.cycle.epochs):
             return {}
         with state.timed("validation"):
             indices = self.indices["architecture"]

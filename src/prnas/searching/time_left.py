@@ -11,7 +11,6 @@ CELL_COST = 2.0  # the two 1x1 convolutions that every cell begins with
 ARCHITECTURE_STEP = 0.5  # forward and backward, but no gradients of weights
 VALIDATION = 0.15  # forward only, in large batches
 CHILD_GROWTH = 1.35  # what a child costs more than its parents: deeper, or a larger kernel
-VALIDATED_AT_LAST = 5  # epochs of a cycle, when validation is for the last ones only
 
 
 def epoch_work(config: SearchConfig, cycle: int) -> list[float]:
@@ -32,7 +31,7 @@ def epoch_work(config: SearchConfig, cycle: int) -> list[float]:
         images = 1 - share
         if epoch >= one.grace_epochs:
             images += ARCHITECTURE_STEP * (1 - share)
-        if config.validation.epochs == "all" or epoch >= one.epochs - VALIDATED_AT_LAST:
+        if config.validation.includes(epoch, one.epochs):
             images += VALIDATION * share
         work.append(supernet * images)
     return work

@@ -3,8 +3,8 @@
 import shlex
 from pathlib import Path
 
-from prnas.report.page import FILE
 from prnas.retraining.seeds import RESULTS, SeedsResult
+from prnas.runs import names
 from prnas.runs.events import RetrainResult, SearchResult
 from prnas.space.genotype import ROLES
 from prnas.terminal.amounts import counted, duration, exact_percent, percent
@@ -13,15 +13,15 @@ from prnas.terminal.output import facts, show, show_heading, show_next, table
 
 # Files of a run's folder in the order in which they are listed; others are just named.
 CONTENTS = {
-    "genotype.json": "the cells",
-    "model": "the trained model",
-    FILE: "the report; open it in a browser",
-    "config.yaml": "the full configuration, to repeat the run",
-    "records.jsonl": "a record of every epoch",
-    "environment.json": "versions, device and commands",
-    "batch-decisions.jsonl": "every choice of the batch size",
-    "checkpoints": "the saved state",
-    "tensorboard": "curves, for TensorBoard",
+    names.GENOTYPE: "the cells",
+    names.MODEL: "the trained model",
+    names.REPORT: "the report; open it in a browser",
+    names.CONFIG: "the full configuration, to repeat the run",
+    names.RECORDS: "a record of every epoch",
+    names.ENVIRONMENT: "versions, device and commands",
+    names.DECISIONS: "every choice of the batch size",
+    names.CHECKPOINTS: "the saved state",
+    names.TENSORBOARD: "curves, for TensorBoard",
 }
 Facts = list[tuple[str, str]]
 
@@ -77,7 +77,7 @@ def show_seeds(seeds: SeedsResult) -> None:
         pairs += [
             ("run folder", str(seeds.folder)),
             ("", f"{RESULTS}: these figures"),
-            *[("", line) for line in _contents(seeds.folder) if line.startswith(FILE)],
+            *[("", line) for line in _contents(seeds.folder) if line.startswith(names.REPORT)],
             ("", "seed-…: the run of each seed, with its model"),
         ]
     show("", facts(pairs))
@@ -110,8 +110,8 @@ def _show_end(pairs: Facts, folder: Path | None, *commands: str) -> None:
 
 def _contents(folder: Path) -> list[str]:
     try:
-        names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
+        inside = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     except OSError:  # moved or removed meanwhile; the result itself is in memory
         return []
-    listed = [f"{name}: {what}" for name, what in CONTENTS.items() if name in names]
-    return listed + sorted(names - set(CONTENTS))
+    listed = [f"{name}: {what}" for name, what in CONTENTS.items() if name in inside]
+    return listed + sorted(inside - set(CONTENTS))

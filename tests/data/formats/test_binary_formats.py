@@ -18,7 +18,7 @@ from prnas.data.catalog import SPECS, CifarSpec, Download, find
 from prnas.data.download import download
 from prnas.data.formats.cifar import read_cifar
 from prnas.data.formats.idx import read_idx
-from prnas.data.readers import Part, Source
+from prnas.data.readers import ImageSet, LabelledImages
 from prnas.data.unpack import gunzip, unpack_tar
 from prnas.io.errors import UserError
 from tests.support.made_data import (
@@ -37,8 +37,8 @@ def silent(message: str) -> None:
     pytest.fail(message)
 
 
-def pixels(part: Part) -> np.ndarray:
-    return part.rows.read(np.arange(len(part.rows)))
+def pixels(part: LabelledImages) -> np.ndarray:
+    return part.reader.read(np.arange(len(part.reader)))
 
 
 def put(folder: Path, files: dict[str, bytes]) -> Path:
@@ -73,15 +73,15 @@ def web(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     thread.join()
 
 
-def check_cifar(found: Source, label_bytes: int) -> None:
+def check_cifar(found: ImageSet, label_bytes: int) -> None:
     records = np.concatenate([cifar_records(6, label_bytes, seed) for seed in (1, 2)])
     assert np.array_equal(pixels(found.train).reshape(12, -1), records[:, label_bytes:])
     assert found.train.labels.tolist() == [0, 1, 2] * 4
-    assert found.train.rows.shape == (3, 32, 32)
+    assert found.train.reader.shape == (3, 32, 32)
     assert pixels(found.test).shape == (4, 3, 32, 32)
     assert found.class_names == ("cat", "dog", "moose")
     mixed = np.array([11, 0, 6, 5, 5])
-    assert np.array_equal(found.train.rows.read(mixed), pixels(found.train)[mixed])
+    assert np.array_equal(found.train.reader.read(mixed), pixels(found.train)[mixed])
 
 
 @pytest.mark.parametrize("label_bytes", [1, 2])
@@ -122,7 +122,7 @@ def test_idx_is_downloaded_and_read_packed_or_plain(web: tuple[str, Path], tmp_p
     assert len(said) == 4
     plain = read_idx(spec, put(tmp_path / "plain", files), silent)
     nested = read_idx(spec, put(tmp_path / "n" / spec.folder, files).parent, silent)
-    assert plain.train.rows.resident is False
+    assert plain.train.reader.resident is False
     for found in (fetched, plain, nested):
         assert pixels(found.train).tobytes() == files["a-images"][16:]
         assert pixels(found.train).shape == (5, 1, 4, 6)
@@ -156,7 +156,8 @@ def test_offline_says_what_to_put_where(tmp_path: Path) -> None:
     message = str(caught.value)
     assert "cannot download http://127.0.0.1:9/tiny.tar.gz" in message
     assert "put tiny.tar.gz, or the folder tiny-bin from it (with one.bin, two.bin, " in message
-    assert message.endswith(f"into {tmp_path}")
+    assert f"into {tmp_path}, or into another folder that --data-root" in message
+    assert message.endswith("or PRNAS_DATA names")
     with pytest.raises(UserError) as caught:
         read_idx(idx_spec(), tmp_path, said.append)
     assert "a-images.gz, a-labels.gz, b-images.gz, b-labels.gz (or these" in str(caught.value)
@@ -272,7 +273,7 @@ def test_gunzip_is_bounded(tmp_path: Path) -> None:
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(b"x" * 1000))
     assert gunzip(path, 1000) == b"x" * 1000
-    with pytest.raises(UserError, match="more than it should"):
+    with pytest.raises(UserError, match="more than expected"):
         gunzip(path, 999)
     path.write_bytes(gzip.compress(b"x" * 1000)[:-5])
     with pytest.raises(UserError, match="damaged"):

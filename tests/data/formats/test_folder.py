@@ -14,12 +14,12 @@ from prnas.data import readers as rows_module
 from prnas.data.formats import folder as folder_module
 from prnas.data.formats.folder import FolderOptions, read_folder
 from prnas.data.image_files import endings, is_grey, read_picture, resized
-from prnas.data.readers import PictureRows, Source
+from prnas.data.readers import FileReader, ImageSet
 from prnas.io.errors import UserError
 from tests.support.made_data import picture, picture_folder
 
 
-def read(path: Path, **changes: object) -> tuple[Source, list[str]]:
+def read(path: Path, **changes: object) -> tuple[ImageSet, list[str]]:
     said: list[str] = []
     options: dict[str, object] = {
         "size": 8,
@@ -32,7 +32,7 @@ def read(path: Path, **changes: object) -> tuple[Source, list[str]]:
     return read_folder(path, FolderOptions(**(options | changes))), said  # pyright: ignore
 
 
-def both(path: Path, **changes: object) -> list[tuple[Source, list[str]]]:
+def both(path: Path, **changes: object) -> list[tuple[ImageSet, list[str]]]:
     """In memory, and left in the files."""
     return [read(path, fits=lambda size, fits=fits: fits, **changes) for fits in (True, False)]
 
@@ -43,8 +43,8 @@ def refusal(path: Path, **changes: object) -> str:
     return str(caught.value)
 
 
-def pixels(source: Source) -> np.ndarray:
-    return source.train.rows.read(np.arange(len(source.train.rows)))
+def pixels(source: ImageSet) -> np.ndarray:
+    return source.train.reader.read(np.arange(len(source.train.reader)))
 
 
 def test_an_automatic_split_is_stratified_and_stays(tmp_path: Path) -> None:
@@ -52,13 +52,13 @@ def test_an_automatic_split_is_stratified_and_stays(tmp_path: Path) -> None:
     (memory, said), (files, _) = both(tmp_path)
     assert said == []
     assert memory.class_names == ("cat", "dog")
-    assert memory.train.rows.shape == (3, 8, 8)
+    assert memory.train.reader.shape == (3, 8, 8)
     assert np.bincount(memory.train.labels).tolist() == [8, 8]
     assert np.bincount(memory.test.labels).tolist() == [2, 2]
     assert np.array_equal(pixels(memory), pixels(files))
-    assert isinstance(files.train.rows, PictureRows)
-    assert isinstance(files.test.rows, PictureRows)
-    chosen = {path.relative_to(tmp_path).as_posix() for path in files.test.rows.paths}
+    assert isinstance(files.train.reader, FileReader)
+    assert isinstance(files.test.reader, FileReader)
+    chosen = {path.relative_to(tmp_path).as_posix() for path in files.test.reader.paths}
     # The same wherever the folder lies, and in every release.
     assert chosen == {"cat/0.png", "cat/8.png", "dog/5.png", "dog/7.png"}
 
@@ -101,15 +101,17 @@ def test_odd_names_links_and_other_files(tmp_path: Path) -> None:
     assert found.class_names == tuple("\\xff" if "\udcff" in name else name for name in expected)
     assert "".join(found.class_names).encode()
     assert len(found.train.labels) + len(found.test.labels) == 2 * len(names) + 1
-    assert "ignored 2 files that are no images" in said[0]
+    assert "ignored 2 files that are not images" in said[0]
+    (tmp_path / "-x" / "Thumbs").unlink()
+    assert "ignored 1 file that is not an image (1 .txt)" in read(tmp_path)[1][0]
 
 
 @pytest.mark.parametrize("mode", ["L", "1"])
 def test_grey_sets_have_one_channel_until_one_is_coloured(mode: str, tmp_path: Path) -> None:
     picture_folder(tmp_path, 3, mode)
-    assert read(tmp_path)[0].train.rows.shape == (1, 8, 8)
+    assert read(tmp_path)[0].train.reader.shape == (1, 8, 8)
     picture(tmp_path / "cat" / "coloured.png")
-    assert read(tmp_path)[0].train.rows.shape == (3, 8, 8)
+    assert read(tmp_path)[0].train.reader.shape == (3, 8, 8)
 
 
 def test_broken_images_are_named_and_refused_or_skipped(tmp_path: Path) -> None:
@@ -121,7 +123,7 @@ def test_broken_images_are_named_and_refused_or_skipped(tmp_path: Path) -> None:
     for fits in (True, False):
         message = refusal(tmp_path, fits=lambda size, fits=fits: fits)
         assert "text.jpg cannot be read as an image: it is in no known image format" in message
-        assert "data.broken=skip" in message
+        assert "data.broken=skip (of `prnas data`: --skip-broken)" in message
     found, said = read(tmp_path, skip_broken=True)
     assert len(found.train.labels) + len(found.test.labels) == 12
     assert said[0].startswith("skipped 2 broken images: ")
@@ -132,7 +134,7 @@ def test_broken_images_are_named_and_refused_or_skipped(tmp_path: Path) -> None:
     assert said[0].startswith("skipped 1 broken image: ")
     (tmp_path / "cat" / "text.jpg").unlink()
     assert "cut.jpg cannot be read as an image" in refusal(tmp_path)
-    rows = (part.rows for part in (streamed.train, streamed.test))
+    rows = (part.reader for part in (streamed.train, streamed.test))
     with pytest.raises(UserError, match=r"cut\.jpg cannot be read"):
         _ = [one.read(np.arange(len(one))) for one in rows]
 
@@ -246,7 +248,7 @@ def test_pipes_and_devices_are_no_images(tmp_path: Path) -> None:
     os.mkfifo(folder / "cat" / "pipe.png")
     (folder / "cat" / "zeros.png").symlink_to("/dev/zero")
     source, said = read(folder)
-    assert len(source.train.rows) + len(source.test.rows) == 10
+    assert len(source.train.reader) + len(source.test.reader) == 10
     assert any("ignored 2 files" in one for one in said)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from prnas.data.formats import npz as module
 from prnas.data.formats.npz import read_npz
-from prnas.data.readers import MappedRows, Part, Source
+from prnas.data.readers import ImageSet, LabelledImages, MappedReader
 from prnas.io.errors import UserError
 
 LABELS = np.arange(12) % 3
@@ -27,12 +27,12 @@ def pixels_of(shape: tuple[int, ...], number: int = 12) -> np.ndarray:
     return np.random.default_rng(1).integers(0, 256, (number, *shape), np.uint8)
 
 
-def read(path: Path, free: int = 10**9) -> Source:
+def read(path: Path, free: int = 10**9) -> ImageSet:
     return read_npz(path, 0.25, lambda: free, silent)
 
 
-def pixels(part: Part) -> np.ndarray:
-    return part.rows.read(np.arange(len(part.rows)))
+def pixels(part: LabelledImages) -> np.ndarray:
+    return part.reader.read(np.arange(len(part.reader)))
 
 
 def refusal(path: Path, free: int = 10**9, **arrays: object) -> str:
@@ -64,7 +64,7 @@ def test_layouts(shape: tuple[int, ...], packed: bool, path: Path) -> None:
     assert found.train.labels.tolist() == LABELS.tolist()
     assert found.test.labels.tolist() == LABELS[:5].tolist()
     assert found.class_names == ("0", "1", "2")
-    assert isinstance(found.train.rows, MappedRows) != packed
+    assert isinstance(found.train.reader, MappedReader) != packed
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -187,7 +187,7 @@ def test_damage(path: Path) -> None:
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 0xFF
     path.write_bytes(raw)
-    assert "no readable .npz file" in refusal(path)
+    assert "not a readable .npz file" in refusal(path)
 
 
 def npy(header: bytes, body: bytes = b"") -> bytes:
@@ -261,7 +261,7 @@ def test_damage_in_the_directory(path: Path) -> None:
 def test_devices_and_pipes_are_not_read(path: Path) -> None:
     """zipfile would look for the end of /dev/zero."""
     path.symlink_to("/dev/zero")
-    assert "no plain file" in refusal(path)
+    assert "not a plain file" in refusal(path)
     path.unlink()
     os.mkfifo(path)
-    assert "no plain file" in refusal(path)
+    assert "not a plain file" in refusal(path)

@@ -1,11 +1,13 @@
 """Recipes: a YAML file for each experiment. What a recipe leaves out is the paper's."""
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
 
 from prnas.config.retrain import RetrainConfig
-from prnas.config.search import RunConfig, SearchConfig
+from prnas.config.search import SearchConfig
+from prnas.config.sections import RunConfig
 from prnas.io.errors import FormatError, suggestion
 from prnas.io.yaml_files import parse_yaml
 
@@ -13,21 +15,21 @@ KINDS: dict[str, type[RunConfig]] = {"search": SearchConfig, "retrain": RetrainC
 
 
 def names(task: str | None = None) -> list[str]:
-    """The names of the shipped recipes; those of one task if it is given."""
-    found = (item.name for item in files("prnas.config.recipes").iterdir())
-    known = sorted(name.removesuffix(".yaml") for name in found if name.endswith(".yaml"))
-    return [name for name in known if task in (None, task_of(parse_yaml(_text(name))))]
+    """The names of the shipped recipes; only those for `task` if it is given."""
+    entries = (item.name for item in files("prnas.config.recipes").iterdir())
+    shipped = sorted(name.removesuffix(".yaml") for name in entries if name.endswith(".yaml"))
+    return [name for name in shipped if task in (None, task_of(parse_yaml(_text(name))))]
 
 
 def task_of(data: Any) -> str:
-    """What the config in parsed YAML is for; a search, unless it says otherwise."""
+    """The task of the config in parsed YAML; a search, unless it says otherwise."""
     return cast(Any, data).get("task", "search") if isinstance(data, dict) else "search"
 
 
-def config_from_data(data: Any, overrides: list[str] | None = None) -> RunConfig:
-    """A config of whatever kind."""
+def config_from_data(data: Any, overrides: Sequence[str] = ()) -> RunConfig:
+    """The config of a search or a training in parsed YAML."""
     kind = KINDS.get(str(task_of(data)), SearchConfig)
-    return kind.from_data(data, overrides or [])
+    return kind.from_data(data, overrides)
 
 
 def _text(name: str) -> str:
@@ -35,7 +37,7 @@ def _text(name: str) -> str:
 
 
 def text(name: str) -> str:
-    """A recipe as it was written; an unknown name is answered with the known ones."""
+    """The text of a recipe; the error for an unknown name lists the recipes."""
     if name not in names():
         raise FormatError([f"no recipe is called '{name:.60}'." + suggestion(name, names())])
     return _text(name)
@@ -52,15 +54,15 @@ def data_of_description(description: str) -> str | None:
 
 
 def any_recipe(name: str) -> RunConfig:
-    """A recipe of whatever kind as a config."""
+    """The config in a recipe for a search or a training."""
     return config_from_data(parse_yaml(text(name)))
 
 
 def get(name: str) -> SearchConfig:
-    """A search's recipe as a config."""
+    """The config in a recipe for a search."""
     return SearchConfig.from_data(parse_yaml(text(name)))
 
 
 def get_retrain(name: str) -> RetrainConfig:
-    """A training's recipe as a config."""
+    """The config in a recipe for a training."""
     return RetrainConfig.from_data(parse_yaml(text(name)))

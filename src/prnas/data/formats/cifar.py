@@ -7,30 +7,29 @@ from pathlib import Path
 import numpy as np
 
 from prnas.data.catalog import CifarSpec, find
-from prnas.data.download import download
-from prnas.data.readers import MappedRows, Part, Piece, Source
+from prnas.data.download import download, without_network
+from prnas.data.readers import ImageSet, LabelledImages, MappedReader, Piece
 from prnas.data.unpack import unpack_tar
 from prnas.io.errors import UserError
 
 _SHAPE = (3, 32, 32)
-_MOST_NAMES = 100_000  # bytes
+_MOST_NAMES = 100_000  # Bytes of the list of class names.
 
 
-def read_cifar(spec: CifarSpec, root: Path, say: Callable[[str], None]) -> Source:
+def read_cifar(spec: CifarSpec, root: Path, say: Callable[[str], None]) -> ImageSet:
     """The set in `root`: unpacked there, as its archive, or else downloaded."""
     folder = find(spec, root) or _unpacked(spec, root, say)
     train, test = (
         _part(spec, [folder / name for name in names]) for names in (spec.train, spec.test)
     )
-    return Source(train, test, _class_names(spec, folder))
+    return ImageSet(train, test, _class_names(spec, folder))
 
 
 def _unpacked(spec: CifarSpec, root: Path, say: Callable[[str], None]) -> Path:
-    otherwise = (
-        f"Without a network, put {spec.archive.name}, or the folder {spec.folder} from it "
-        f"(with {', '.join(spec.files)}), into {root}"
+    files = (
+        f"{spec.archive.name}, or the folder {spec.folder} from it (with {', '.join(spec.files)})"
     )
-    archive = download(spec.archive, root, say, otherwise)
+    archive = download(spec.archive, root, say, without_network(files, root))
     unpack_tar(
         archive, spec.folder, spec.files | {spec.names_file: _MOST_NAMES}, root / spec.folder
     )
@@ -40,34 +39,34 @@ def _unpacked(spec: CifarSpec, root: Path, say: Callable[[str], None]) -> Path:
     return folder
 
 
-def _part(spec: CifarSpec, paths: list[Path]) -> Part:
+def _part(spec: CifarSpec, paths: list[Path]) -> LabelledImages:
     record = spec.label_bytes + int(np.prod(_SHAPE))
     pieces: list[Piece] = []
     labels: list[np.ndarray] = []
     for path in paths:
         size = spec.files[path.name]
         try:
-            found = path.stat().st_size
-            if found != size:
-                raise UserError(f"{path} has {found:,} bytes; the official file has {size:,}")
+            own_size = path.stat().st_size
+            if own_size != size:
+                raise UserError(f"{path} has {own_size:,} bytes; the official file has {size:,}")
             records = np.memmap(path, np.uint8, mode="r", shape=(size // record, record))
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}") from None
-        own = np.array(records[:, spec.label_bytes - 1], np.int64)
-        if own.max() >= spec.num_classes:
+        own_labels = np.array(records[:, spec.label_bytes - 1], np.int64)
+        if own_labels.max() >= spec.num_classes:
             raise UserError(
-                f"{path} has label {own.max()}; the last class is {spec.num_classes - 1}"
+                f"{path} has label {own_labels.max()}; the last class is {spec.num_classes - 1}"
             )
         pieces.append(Piece(path.absolute(), size // record, skip=spec.label_bytes))
-        labels.append(own)
-    return Part(MappedRows(tuple(pieces), _SHAPE), np.concatenate(labels))
+        labels.append(own_labels)
+    return LabelledImages(MappedReader(tuple(pieces), _SHAPE), np.concatenate(labels))
 
 
 def _class_names(spec: CifarSpec, folder: Path) -> tuple[str, ...]:
-    """Those in the archive's list, or numbers where it is missing."""
+    """The names in the archive's list, or numbers where it is missing."""
     path = folder / spec.names_file
     try:
-        with path.open("rb") if path.is_file() else io.BytesIO() as file:  # a pipe might never end
+        with path.open("rb") if path.is_file() else io.BytesIO() as file:  # A pipe might never end.
             text = file.read(_MOST_NAMES).decode("utf-8", "replace")
     except OSError:
         text = ""

@@ -1,4 +1,4 @@
-"""A folder of image files, one folder inside it for each class."""
+"""A folder of image files, with a folder inside it for each class."""
 
 import os
 import stat
@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from prnas.data.image_files import BrokenPictureError, endings, is_grey, read_picture
-from prnas.data.readers import ArrayRows, Part, PictureRows, Shape, Source
+from prnas.data.readers import ArrayReader, FileReader, ImageSet, LabelledImages, Shape
 from prnas.data.split import stratified
 from prnas.io.errors import UserError
 from prnas.io.progress import bar
 
 DEFAULT_SIZE = 32
 _TRAIN = "train"
-_TESTS = ("test", "val", "valid", "validation")  # the first one that exists is the test part
-_NAMED = 5  # broken images that a message names
+_TESTS = ("test", "val", "valid", "validation")  # The first that exists is the test part.
+_MOST_NAMED = 5  # Number of broken images that a message names.
 
 Broken = dict[Path, BrokenPictureError]
 
@@ -30,8 +30,10 @@ class FolderOptions:
     size: int
     test_share: float
     skip_broken: bool
-    threads: int  # that decode a set into memory
-    fits: Callable[[int], bool]  # whether a set of so many bytes is to be kept in memory
+    # Number of threads that decode a set into memory.
+    threads: int
+    # Whether a set of so many bytes is read into memory.
+    fits: Callable[[int], bool]
     say: Callable[[str], None]
 
 
@@ -39,12 +41,13 @@ class FolderOptions:
 class _File:
     path: Path
     label: int
-    key: bytes  # class and name: what the automatic split goes by
+    # Class and name, on which the automatic split depends.
+    key: bytes
     test: bool = False
 
 
-def read_folder(path: Path, options: FolderOptions) -> Source:
-    """The images of a folder, read into memory or to be read when needed."""
+def read_folder(path: Path, options: FolderOptions) -> ImageSet:
+    """The images of a folder, in memory or read when they are needed."""
     if not path.is_dir():
         raise UserError(f"folder:{path}: there is no such folder")
     try:
@@ -53,10 +56,10 @@ def read_folder(path: Path, options: FolderOptions) -> Source:
         raise UserError(f"cannot read {error.filename or path}: {error.strerror}") from None
     grey, broken = _scan(files)
     files = _without(files, broken, options)
-    # One coloured image makes the whole set coloured.
+    # A single coloured image makes the whole set coloured.
     shape = (1 if all(grey.values()) else 3, options.size, options.size)
     in_memory = options.fits(len(files) * int(np.prod(shape)))
-    parts: list[Part] = []
+    parts: list[LabelledImages] = []
     for of_test in (False, True):
         chosen = [file for file in files if file.test == of_test]
         if in_memory:
@@ -65,15 +68,16 @@ def read_folder(path: Path, options: FolderOptions) -> Source:
                 pixels = pixels[[file.path not in damaged for file in chosen]]
                 chosen = _without(chosen, damaged, options)
                 broken |= damaged
-            rows = ArrayRows(pixels)
+            reader = ArrayReader(pixels)
         else:
-            rows = PictureRows(tuple(file.path for file in chosen), shape)
-        parts.append(Part(rows, np.array([file.label for file in chosen], np.int64)))
+            reader = FileReader(tuple(file.path for file in chosen), shape)
+        parts.append(LabelledImages(reader, np.array([file.label for file in chosen], np.int64)))
     if broken:
-        images = "1 broken image" if len(broken) == 1 else f"{len(broken)} broken images"
-        options.say(f"skipped {images}: {_names(broken)}")
-    _check_classes(path, parts[0], parts[1], class_names)
-    return Source(parts[0], parts[1], class_names)
+        what = "1 broken image" if len(broken) == 1 else f"{len(broken)} broken images"
+        options.say(f"skipped {what}: {_names(broken)}")
+    images = ImageSet(parts[0], parts[1], class_names)
+    _check_classes(path, images)
+    return images
 
 
 def _list(path: Path, options: FolderOptions) -> tuple[list[_File], tuple[str, ...]]:
@@ -96,28 +100,30 @@ def _list(path: Path, options: FolderOptions) -> tuple[list[_File], tuple[str, .
     test_names = [name for name in _TESTS if name in inside] if apart else []
     if test_names:
         test_folders = _folders(inside[test_names[0]])
-        if strange := [one.name for one in test_folders if one.name not in labels]:
+        if strange := [folder.name for folder in test_folders if folder.name not in labels]:
             raise UserError(
                 f"{inside[test_names[0]]} has the class '{_readable(strange[0])}', which "
                 f"{train_folder} has not"
             )
-        files += [replace(one, test=True) for one in _images(test_folders, labels, ignored)]
+        files += [replace(file, test=True) for file in _images(test_folders, labels, ignored)]
         if len(test_names) > 1:
             unused = ", ".join(test_names[1:])
             options.say(f"{path}: '{test_names[0]}' is the test part; not used: {unused}")
     else:
         all_labels = np.array([file.label for file in files], np.int64)
         _, chosen = stratified(all_labels, [file.key for file in files], options.test_share, names)
-        for place in chosen:
-            files[place] = replace(files[place], test=True)
+        for index in chosen:
+            files[index] = replace(files[index], test=True)
     if ignored:
         kinds = ", ".join(f"{number} {kind}" for kind, number in ignored.most_common(5))
-        options.say(f"{path}: ignored {ignored.total()} files that are no images ({kinds})")
+        number = ignored.total()
+        what = "file that is not an image" if number == 1 else "files that are not images"
+        options.say(f"{path}: ignored {number} {what} ({kinds})")
     return files, names
 
 
 def _folders(path: Path) -> list[Path]:
-    return sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith("."))
+    return sorted(folder for folder in path.iterdir() if folder.is_dir() and folder.name[0] != ".")
 
 
 def _images(
@@ -126,8 +132,8 @@ def _images(
     for folder in folders:
         # Links to files are followed; those to folders are not, since they can lead in circles.
         for inner, inner_folders, names in os.walk(folder, onerror=_raise):
-            inner_folders[:] = sorted(one for one in inner_folders if not one.startswith("."))
-            for name in sorted(one for one in names if not one.startswith(".")):
+            inner_folders[:] = sorted(name for name in inner_folders if name[0] != ".")
+            for name in sorted(name for name in names if name[0] != "."):
                 path = Path(inner, name)
                 ending = path.suffix.lower()
                 if ending in endings() and not _is_pipe(path):
@@ -138,10 +144,10 @@ def _images(
 
 
 def _is_pipe(path: Path) -> bool:
-    """Or a device: reading it might never end. What cannot be looked at is told when it is read."""
+    """Whether reading a path might never end: a pipe or a device."""
     try:
         mode = path.stat().st_mode
-    except OSError:
+    except OSError:  # Reading it gives the error.
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
@@ -151,7 +157,7 @@ def _raise(error: OSError) -> None:
 
 
 def _readable(name: str) -> str:
-    """A name that every file can hold: bytes that are no text are spelt out."""
+    """A name as text: bytes that are not UTF-8 are spelt out."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
@@ -170,14 +176,14 @@ def _scan(files: list[_File]) -> tuple[dict[Path, bool], Broken]:
 
 
 def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[np.ndarray, Broken]:
-    """All images, and those that turn out to be broken only now."""
+    """The pixels of all images, and the images that cannot be decoded."""
     pixels = np.zeros((len(files), *shape), np.uint8)
     broken: Broken = {}
 
-    def decode(place: int) -> None:
-        path = files[place].path
+    def decode(index: int) -> None:
+        path = files[index].path
         try:
-            pixels[place] = read_picture(path, shape[1], shape[0])
+            pixels[index] = read_picture(path, shape[1], shape[0])
         except BrokenPictureError as error:
             broken[path] = error
 
@@ -187,33 +193,35 @@ def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[n
         ThreadPoolExecutor(max(1, options.threads)) as threads,
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore")  # Pillow's; what matters is refused
+        warnings.simplefilter("ignore")  # Pillow's warnings; what matters is refused.
         for _ in threads.map(decode, range(len(files))):
             shown.advance()
     return pixels, broken
 
 
 def _without(files: list[_File], broken: Broken, options: FolderOptions) -> list[_File]:
-    """The files that are not broken; or a `UserError`, if broken ones are not to be skipped."""
+    """The files that are not broken; a `UserError` unless broken files are to be skipped."""
     if broken and not options.skip_broken:
         first = next(iter(broken.values()))
-        some = f"{len(broken)} images cannot be read: {_names(broken)}"
+        what = f"{len(broken)} images cannot be read: {_names(broken)}"
         raise UserError(
-            f"{first if len(broken) == 1 else some}. "
-            "Mend or remove what is broken, or set data.broken=skip"
+            f"{first if len(broken) == 1 else what}. Repair or remove "
+            f"{'it' if len(broken) == 1 else 'them'}, or leave such images out with --set "
+            "data.broken=skip (of `prnas data`: --skip-broken)"
         )
     return [file for file in files if file.path not in broken]
 
 
 def _names(broken: Broken) -> str:
-    shown = [f"{path} ({broken[path].reason})" for path in sorted(broken)[:_NAMED]]
+    shown = [f"{path} ({broken[path].reason})" for path in sorted(broken)[:_MOST_NAMED]]
     more = len(broken) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
-def _check_classes(path: Path, train: Part, test: Part, names: tuple[str, ...]) -> None:
-    counts = np.bincount(train.labels, minlength=len(names))
+def _check_classes(path: Path, images: ImageSet) -> None:
+    names = images.class_names
+    counts = np.bincount(images.train.labels, minlength=len(names))
     if not counts.all():
         raise UserError(f"{path}: class '{names[int(counts.argmin())]}' has no training image")
-    if not len(test.labels):
+    if not len(images.test.labels):
         raise UserError(f"{path}: the test part has no image")

@@ -7,41 +7,50 @@ from pathlib import Path
 import numpy as np
 
 from prnas.data.catalog import Download, IdxSpec, find, idx_file
-from prnas.data.download import download, verify
-from prnas.data.readers import ArrayRows, MappedRows, Part, Piece, Rows, Source
+from prnas.data.download import download, verify, without_network
+from prnas.data.readers import (
+    ArrayReader,
+    ImageReader,
+    ImageSet,
+    LabelledImages,
+    MappedReader,
+    Piece,
+)
 from prnas.data.unpack import gunzip
 from prnas.io.errors import UserError
 
 
-def read_idx(spec: IdxSpec, root: Path, say: Callable[[str], None]) -> Source:
+def read_idx(spec: IdxSpec, root: Path, say: Callable[[str], None]) -> ImageSet:
     """The set in `root`, plain or compressed, or else downloaded."""
     folder = find(spec, root)
     if folder is None:
         folder = root / spec.folder
-        names = ", ".join(one.name for one in spec.downloads)
-        otherwise = f"Without a network, put {names} (or these without .gz) into {folder}"
-        for one in spec.downloads:
-            if idx_file(folder, one) is None:
-                download(one, folder, say, otherwise)
+        names = ", ".join(file.name for file in spec.downloads)
+        otherwise = without_network(f"{names} (or these without .gz)", folder)
+        for file in spec.downloads:
+            if idx_file(folder, file) is None:
+                download(file, folder, say, otherwise)
     train, test = (
         _part(spec, folder, downloads, number)
         for downloads, number in zip((spec.train, spec.test), spec.numbers, strict=True)
     )
-    return Source(train, test, spec.class_names)
+    return ImageSet(train, test, spec.class_names)
 
 
-def _part(spec: IdxSpec, folder: Path, files: tuple[Download, Download], number: int) -> Part:
-    images = _rows(folder, files[0], (number, *spec.size))
-    labels = _rows(folder, files[1], (number,)).read(np.arange(number)).reshape(number)
+def _part(
+    spec: IdxSpec, folder: Path, files: tuple[Download, Download], number: int
+) -> LabelledImages:
+    images = _reader(folder, files[0], (number, *spec.size))
+    labels = _reader(folder, files[1], (number,)).read(np.arange(number)).reshape(number)
     if labels.max() >= len(spec.class_names):
         raise UserError(
             f"{idx_file(folder, files[1])} has label {labels.max()}; "
             f"the last class is {len(spec.class_names) - 1}"
         )
-    return Part(images, labels.astype(np.int64))
+    return LabelledImages(images, labels.astype(np.int64))
 
 
-def _rows(folder: Path, download: Download, dims: tuple[int, ...]) -> Rows:
+def _reader(folder: Path, download: Download, dims: tuple[int, ...]) -> ImageReader:
     path = idx_file(folder, download)
     if path is None:
         raise UserError(f"{folder / download.name} is missing")
@@ -55,18 +64,18 @@ def _rows(folder: Path, download: Download, dims: tuple[int, ...]) -> Rows:
         content = gunzip(path, size)
         _check(path, content[: len(header)], header, len(content), size)
         pixels = np.frombuffer(content, np.uint8, offset=len(header))
-        return ArrayRows(pixels.reshape(dims[0], *shape))
+        return ArrayReader(pixels.reshape(dims[0], *shape))
     try:
         with path.open("rb") as file:
             _check(path, file.read(len(header)), header, path.stat().st_size, size)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    return MappedRows((Piece(path.absolute(), dims[0], offset=len(header)),), shape)
+    return MappedReader((Piece(path.absolute(), dims[0], offset=len(header)),), shape)
 
 
-def _check(path: Path, found: bytes, header: bytes, length: int, size: int) -> None:
-    if found != header or length != size:
+def _check(path: Path, own_header: bytes, header: bytes, length: int, size: int) -> None:
+    if own_header != header or length != size:
         raise UserError(
             f"{path} is not the official file: it should be an idx file of {size:,} bytes, "
-            f"and has {length:,}" + ("" if found == header else " and another header")
+            f"and has {length:,}" + ("" if own_header == header else " and another header")
         )

@@ -1,4 +1,4 @@
-"""Images and labels in NumPy's .npz files, of which nothing is ever unpickled."""
+"""Images and labels in NumPy's .npz files, from which nothing is ever unpickled."""
 
 import math
 import struct
@@ -12,12 +12,20 @@ import numpy as np
 from numpy.lib import format as npy
 
 from prnas.data.image_files import MOST_PIXELS
-from prnas.data.readers import ArrayRows, ChosenRows, MappedRows, Part, Piece, Rows, Source
+from prnas.data.readers import (
+    ArrayReader,
+    ImageReader,
+    ImageSet,
+    LabelledImages,
+    MappedReader,
+    Piece,
+    SubsetReader,
+)
 from prnas.data.split import stratified
 from prnas.io.errors import UserError
 
 _TRAIN = (("x_train", "y_train"), ("train_images", "train_labels"))
-# The first one that is there is the test part.
+# The first pair that is there is the test part.
 _TEST = (("x_test", "y_test"), ("test_images", "test_labels"), ("val_images", "val_labels"))
 _CHANNELS = (1, 3, 4)
 _MOST_CLASSES = 100_000
@@ -27,7 +35,7 @@ _MOST_NAMES_BYTES = 2**24
 
 @dataclass(frozen=True)
 class _Array:
-    """What an array's header says, before anything of it is loaded."""
+    """The header of an array, whose values are not loaded yet."""
 
     name: str
     info: zipfile.ZipInfo
@@ -43,26 +51,26 @@ class _Array:
 
 def read_npz(
     path: Path, test_share: float, available: Callable[[], int], say: Callable[[str], None]
-) -> Source:
+) -> ImageSet:
     """The set in a file; without a test part, one is split off.
 
-    Arrays that are not compressed stay in the file. `available` tells how many bytes the others
-    may take.
+    Arrays that are not compressed stay in the file. `available` is the number of bytes that the
+    others may take.
     """
     try:
         if not (path.is_file() or path.is_dir()) and path.exists():
-            raise UserError(f"{path} is no plain file")  # a device or a pipe may never end
+            raise UserError(f"{path} is not a plain file")  # A device or a pipe may never end.
         with zipfile.ZipFile(path) as file:
             arrays = {name: _header(path, file, name) for name in _names(file)}
-            return _Reader(path, file, arrays, available).source(test_share, say)
+            return _Reader(path, file, arrays, available).images(test_share, say)
     except UserError:
         raise
     except MemoryError:
         raise UserError(f"{path} takes more than the memory that is free") from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
-    except Exception as error:  # damaged files make zipfile and its unpackers raise almost anything
-        raise UserError(f"{path} is no readable .npz file: {error!s:.200}") from None
+    except Exception as error:  # Damaged files make zipfile raise almost anything.
+        raise UserError(f"{path} is not a readable .npz file: {error!s:.200}") from None
 
 
 def _names(file: zipfile.ZipFile) -> list[str]:
@@ -78,7 +86,7 @@ def _header(path: Path, file: zipfile.ZipFile, name: str) -> _Array:
             version = npy.read_magic(stream)
             read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}[version]
             shape, fortran, dtype = read(stream)
-        except Exception:  # NumPy parses it as Python's literals, which fail in many ways
+        except Exception:  # NumPy parses it as Python literals, which fail in many ways.
             raise UserError(f"{path}: '{name}' is not an array of numbers") from None
         array = _Array(name, info, shape, dtype, fortran, stream.tell())
     if dtype.hasobject:
@@ -87,7 +95,7 @@ def _header(path: Path, file: zipfile.ZipFile, name: str) -> _Array:
             "save it as an array of numbers"
         )
     if min(shape, default=0) < 0 or array.header_bytes + array.num_bytes != info.file_size:
-        raise UserError(f"{path}: '{name}' has not the size that its header says")
+        raise UserError(f"{path}: '{name}' does not have the size that its header says")
     return array
 
 
@@ -98,7 +106,7 @@ class _Reader:
     arrays: dict[str, _Array]
     available: Callable[[], int]
 
-    def source(self, test_share: float, say: Callable[[str], None]) -> Source:
+    def images(self, test_share: float, say: Callable[[str], None]) -> ImageSet:
         train_names = self._pair(_TRAIN)
         if train_names is None:
             raise UserError(
@@ -113,15 +121,14 @@ class _Reader:
         names = self._class_names(train, test)
         if test is None:
             keys = [str(number).encode() for number in range(len(train.labels))]
-            places, test_places = stratified(train.labels, keys, test_share, names)
-            test = _chosen(train, test_places)
-            train = _chosen(train, places)
-        if test.rows.shape != train.rows.shape:
+            train_indices, test_indices = stratified(train.labels, keys, test_share, names)
+            test, train = _subset(train, test_indices), _subset(train, train_indices)
+        if test.reader.shape != train.reader.shape:
             raise UserError(
-                f"{self.path}: training images are {train.rows.shape} (channels, height, width), "
-                f"test images {test.rows.shape}"
+                f"{self.path}: training images are {train.reader.shape} (channels, height, width), "
+                f"test images {test.reader.shape}"
             )
-        return Source(train, test, names)
+        return ImageSet(train, test, names)
 
     def _pair(self, pairs: tuple[tuple[str, str], ...]) -> tuple[str, str] | None:
         for pair in pairs:
@@ -133,37 +140,37 @@ class _Reader:
                 return pair
         return None
 
-    def _part(self, images: str, labels: str) -> Part:
-        found = self.arrays[labels]
-        if found.dtype.kind not in "iu" or found.shape[1:] not in ((), (1,)):
+    def _part(self, images: str, labels: str) -> LabelledImages:
+        array = self.arrays[labels]
+        if array.dtype.kind not in "iu" or array.shape[1:] not in ((), (1,)):
             raise UserError(
                 f"{self.path}: '{labels}' must be whole numbers, one for each image; "
-                f"got {_said(found)}"
+                f"got {_described(array)}"
             )
-        number = found.shape[0] if found.shape else 0
-        if self.arrays[images].shape[:1] != found.shape[:1] or not number:
+        number = array.shape[0] if array.shape else 0
+        if self.arrays[images].shape[:1] != array.shape[:1] or not number:
             raise UserError(
-                f"{self.path}: '{images}' is {_said(self.arrays[images])}, "
-                f"'{labels}' is {_said(found)}: there must be a label for each of the images"
+                f"{self.path}: '{images}' is {_described(self.arrays[images])}, "
+                f"'{labels}' is {_described(array)}: there must be a label for each of the images"
             )
-        if number > _MOST_IMAGES:  # a small file may unpack to any number of zeros
+        if number > _MOST_IMAGES:  # A small file may unpack to any number of zeros.
             raise UserError(f"{self.path}: '{labels}' has more than {_MOST_IMAGES:,} entries")
-        values = self._load(found).reshape(-1)
+        values = self._load(array).reshape(-1)
         least, most = int(values.min()), int(values.max())
         if least < 0 or most >= _MOST_CLASSES:
             raise UserError(
                 f"{self.path}: '{labels}' must hold classes from 0 to at most "
                 f"{_MOST_CLASSES - 1}; got {least if least < 0 else most}"
             )
-        return Part(self._images(self.arrays[images]), values.astype(np.int64))
+        return LabelledImages(self._images(self.arrays[images]), values.astype(np.int64))
 
-    def _images(self, array: _Array) -> Rows:
+    def _images(self, array: _Array) -> ImageReader:
         shape, channels_last = _layout(self.path, array)
         stored = array.info.compress_type == zipfile.ZIP_STORED and not array.fortran
         if stored:
             offset = _data_offset(self.path, array)
             piece = Piece(self.path.absolute(), array.shape[0], offset)
-            return MappedRows((piece,), shape, channels_last)
+            return MappedReader((piece,), shape, channels_last)
         if array.num_bytes > self.available():
             raise UserError(
                 f"{self.path}: '{array.name}' takes {array.num_bytes / 1e9:.1f} GB, more than the "
@@ -173,13 +180,13 @@ class _Reader:
         pixels = self._load(array)
         if channels_last:
             pixels = pixels.reshape(len(pixels), *shape[1:], shape[0]).transpose(0, 3, 1, 2)
-        return ArrayRows(np.ascontiguousarray(pixels.reshape(len(pixels), *shape)))
+        return ArrayReader(np.ascontiguousarray(pixels.reshape(len(pixels), *shape)))
 
     def _load(self, array: _Array) -> np.ndarray[Any, Any]:
         with self.file.open(array.info) as stream:
-            return npy.read_array(stream, allow_pickle=False)  # as large as was checked
+            return npy.read_array(stream, allow_pickle=False)  # Its size was checked.
 
-    def _class_names(self, train: Part, test: Part | None) -> tuple[str, ...]:
+    def _class_names(self, train: LabelledImages, test: LabelledImages | None) -> tuple[str, ...]:
         most = int(max(part.labels.max() for part in (train, test) if part is not None))
         array = self.arrays.get("class_names")
         if array is None:
@@ -198,7 +205,7 @@ class _Reader:
             if array.dtype.kind != "U" or len(array.shape) != 1 or not fits:
                 raise UserError(
                     f"{self.path}: 'class_names' must be a list of texts, at most {_MOST_CLASSES}; "
-                    f"got {_said(array)}"
+                    f"got {_described(array)}"
                 )
             names = tuple(str(name) for name in self._load(array))
             if most >= len(names):
@@ -225,12 +232,12 @@ def _layout(path: Path, array: _Array) -> tuple[tuple[int, int, int], bool]:
                 return (sizes[0], sizes[1], sizes[2]), False
             if first and last:
                 raise UserError(
-                    f"{path}: '{array.name}' is {_said(array)}, and either end could be the "
+                    f"{path}: '{array.name}' is {_described(array)}, and either end could be the "
                     "channels"
                 )
     raise UserError(
         f"{path}: '{array.name}' must be uint8 images (number, height, width), or with 1, 3 or 4 "
-        f"channels at the end or after the number; got {_said(array)}"
+        f"channels at the end or after the number; got {_described(array)}"
     )
 
 
@@ -240,7 +247,7 @@ def _data_offset(path: Path, array: _Array) -> int:
         file.seek(array.info.header_offset)
         local = file.read(30)
     if len(local) < 30 or not local.startswith(b"PK\x03\x04"):
-        raise UserError(f"{path} is no readable .npz file")
+        raise UserError(f"{path} is not a readable .npz file")
     name_bytes, extra_bytes = struct.unpack("<HH", local[26:30])
     start = array.info.header_offset + 30 + name_bytes + extra_bytes
     if start + array.info.file_size > path.stat().st_size:
@@ -248,11 +255,11 @@ def _data_offset(path: Path, array: _Array) -> int:
     return start + array.header_bytes
 
 
-def _chosen(part: Part, places: np.ndarray[Any, np.dtype[np.int64]]) -> Part:
-    rows = part.rows
-    chosen = ArrayRows(rows.read(places)) if rows.resident else ChosenRows(rows, places)
-    return Part(chosen, part.labels[places])
+def _subset(part: LabelledImages, indices: np.ndarray[Any, np.dtype[np.int64]]) -> LabelledImages:
+    reader = part.reader
+    chosen = ArrayReader(reader.read(indices)) if reader.resident else SubsetReader(reader, indices)
+    return LabelledImages(chosen, part.labels[indices])
 
 
-def _said(array: _Array) -> str:
+def _described(array: _Array) -> str:
     return f"{array.dtype!s:.60} of shape {array.shape!s:.200}"

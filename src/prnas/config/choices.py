@@ -1,0 +1,9 @@
+"""The choices of config keys and command-line options. Light: `prnas --help` imports this file."""
+
+from typing import Literal
+
+# The names of accelerators and precisions are Lightning Fabric's.
+Accelerator = Literal["auto", "cpu", "cuda", "mps"]
+Precision = Literal["32-true", "64-true", "bf16-mixed"]
+DataPart = Literal["test", "train", "all"]
+ExportFormat = Literal["safetensors", "onnx", "pt2", "python"]

@@ -1,0 +1,151 @@
+"""The sections of a config that searches and trainings share, and the base of both configs."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+
+from prnas.config.choices import Accelerator, Precision
+from prnas.config.overrides import apply_overrides
+from prnas.io.reading import validated
+
+Rate = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
+Decay = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Momentum = Annotated[float, Field(ge=0, lt=1)]
+# Number of epochs that `last-five` validates, and whose mean is a training's test error.
+LAST_EPOCHS = 5
+
+
+class Section(BaseModel):
+    """A section of a config."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ImagesConfig(Section):
+    """The images, and their augmentation during training."""
+
+    name: Annotated[str, Field(min_length=1, max_length=4096)] = "cifar10"
+    # Folder of downloaded files; None: the default folder.
+    root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    # Height and width; None: the size that the data has.
+    image_size: Annotated[int, Field(ge=1, le=4096)] | None = None
+    # Number of training images; None: all of them.
+    images: Annotated[int, Field(ge=4)] | None = None
+    # Fraction of images that are tested on, where the data has no test part.
+    test_share: Share = 0.2
+    # What to do about images that cannot be read.
+    broken: Literal["refuse", "skip"] = "refuse"
+    storage: Literal["auto", "memory", "stream"] = "auto"
+    # Number of processes that read a streamed set.
+    workers: Annotated[int, Field(ge=0, le=256)] = 2
+    flip: bool = True
+    crop_padding: Annotated[int, Field(ge=0, le=1_000)] = 4
+    cutout: Annotated[int, Field(ge=0, le=10_000)] = 0
+
+
+class BatchConfig(Section):
+    """The batch size: `min` + n x `multiple`, at most `max`, as memory allows."""
+
+    min: Annotated[int, Field(ge=1, le=1_000_000)] = 24
+    multiple: Annotated[int, Field(ge=1, le=1_000_000)] = 8
+    max: Annotated[int, Field(ge=1, le=1_000_000)] = 128
+    memory_share: Annotated[float, Field(gt=0, le=1)] = 0.95
+    every: Annotated[int, Field(ge=1, le=1_000_000)] = 5
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) must not exceed max ({self.max})")
+        return self
+
+
+class ValidationConfig(Section):
+    """The epochs (of a search: of each cycle) that are validated, and the batch size for it."""
+
+    epochs: Literal["all", "last-five"] = "all"
+    batch: Annotated[int, Field(ge=1, le=1_000_000)] = 128
+
+    def includes(self, epoch: int, num_epochs: int) -> bool:
+        """Whether an epoch is validated, of `num_epochs` that are counted from 0."""
+        return self.epochs == "all" or epoch >= num_epochs - LAST_EPOCHS
+
+
+class CheckpointConfig(Section):
+    """Checkpoints within an epoch; each epoch ends with one in any case."""
+
+    every_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0
+    # Number of checkpoints that a run keeps.
+    keep: Annotated[int, Field(ge=1, le=1_000)] = 2
+
+
+class ComputeConfig(Section):
+    """Devices, precision and limits of the computation."""
+
+    accelerator: Accelerator = "auto"
+    devices: Annotated[int, Field(ge=1, le=1024)] = 1
+    precision: Precision = "32-true"
+    # Number of CPU threads of each process; None: PyTorch's default.
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    compile: bool = False
+    # Less memory for a little time, and the same result.
+    recompute: bool = False
+    # Gigabytes that each process may use; None: all that is free.
+    memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    # How long a process waits for another one before the run ends.
+    timeout_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0
+
+
+class RunConfig(Section):
+    """The base of the configs of searches and trainings."""
+
+    description: Annotated[str, Field(max_length=10_000)] = ""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    checkpoints: CheckpointConfig = CheckpointConfig()
+    compute: ComputeConfig = ComputeConfig()
+
+    # Sections that a file has at its end, since they matter least.
+    _last: ClassVar[tuple[str, ...]] = ("checkpoints", "compute")
+
+    @property
+    def batch_rule(self) -> BatchConfig:
+        raise NotImplementedError
+
+    @property
+    def images(self) -> ImagesConfig:
+        raise NotImplementedError
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data with every default written out, which `from_data` reads back."""
+        data = self.model_dump(mode="json")
+        last = {name: data.pop(name) for name in self._last}
+        return {"task": data.pop("task"), **data, **last}
+
+    @classmethod
+    def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> Self:
+        """The config in parsed YAML, with `overrides` like `schedule.cycles.0.epochs=5`.
+
+        A `FormatError` names every problem and its key.
+        """
+        return cls._validated({} if data is None else data).override(overrides)
+
+    def override(self, overrides: Sequence[str]) -> Self:
+        """The config with `overrides`; a `FormatError` names every problem."""
+        if not overrides:
+            return self
+        return self._validated(apply_overrides(self.to_data(), overrides, self._write_out_names))
+
+    @classmethod
+    def _validated(cls, data: Any) -> Self:
+        return validated(_adapter(cls), data, "config")
+
+    @classmethod
+    def _write_out_names(cls, data: dict[str, Any]) -> None:
+        """Replace the names of settings and cells by their values."""
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
