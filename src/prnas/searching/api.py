@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from prnas.config import recipes
 from prnas.config.search import SearchConfig
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.runs.batch_size import MemoryProbe
 from prnas.runs.events import Callback, SearchResult
+from prnas.runs.named import config_of
 from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
 from prnas.searching.search import Search
 
@@ -15,24 +15,26 @@ __all__ = ["Stopped", "resume", "search", "start"]
 
 
 def search(
-    config: SearchConfig | str,
+    config: SearchConfig | str | Path,
     *,
+    overrides: Sequence[str] = (),
+    seed: int | None = None,
     runs: Path | str | None = None,
     name: str | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> SearchResult:
-    """Search by a config, or by a recipe's name, and return what was found.
+    """Search by a config, a recipe's name or a YAML file, and return the result.
 
-    Without `runs`, nothing is written; with it, the run gets a folder of its own in there. Nothing
-    is printed: `callbacks` see what goes on.
+    `overrides` change values of the config, such as "schedule.cycles.0.epochs=5". Without `runs`,
+    nothing is written; with it, the run gets a folder of its own in there. Nothing is printed:
+    `callbacks` see what goes on.
     """
-    recipe = config if isinstance(config, str) else "search"
-    found = recipes.get(config) if isinstance(config, str) else config
+    changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
     return start(
-        found,
+        config_of(config, changes, "search"),
         runs=None if runs is None else Path(runs),
         name=name,
-        recipe=recipe,
+        recipe="search" if isinstance(config, SearchConfig) else Path(config).stem,
         callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
     )
 
