@@ -2,7 +2,6 @@
 
 import json
 import math
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from prnas.data.catalog import ABOUT
 from prnas.io.errors import FormatError
 from prnas.report.comparison import spread
 from prnas.report.confusion import confusion_of
-from prnas.report.cycles import softmax
 from prnas.report.differences import differences
 from prnas.report.html import SCRIPTS, STYLES, escaped_json, policy, render
 from prnas.report.page import page_data, view_of
@@ -218,14 +216,6 @@ def test_what_is_not_finite_is_a_gap() -> None:
     assert rounded(4.0) == 4
     assert pick({"a": {"b": 1}}, "a.b") == 1
     assert pick({"a": 3}, "a.b") is None
-
-
-@given(st.lists(st.floats(-700, 700), min_size=1, max_size=8))
-def test_softmax(weights: list[float]) -> None:
-    found = softmax(weights)
-    assert sum(found) == pytest.approx(1)
-    order = sorted(range(len(weights)), key=weights.__getitem__)
-    assert all(found[a] <= found[b] for a, b in pairwise(order))
 
 
 # --- comparison

@@ -1,6 +1,5 @@
 """The cycles of a search for the page: pools, architecture weights, who left and who came."""
 
-import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any
@@ -19,6 +18,7 @@ from prnas.space.change import Change, EdgeChange
 from prnas.space.genotype import MAX_NODES, ROLES, Role
 from prnas.space.operations import CATEGORIES, Operation, from_label
 from prnas.space.pools import edge_positions
+from prnas.space.scores import Scores, softmax
 
 ALWAYS_SHOWN = ("conv", "pool", "skip")  # categories; others, when a pool has held one
 Edges = list[list[Operation]]  # the candidates of every edge
@@ -27,7 +27,8 @@ Edges = list[list[Operation]]  # the candidates of every edge
 class Cycles:
     """Operations and morphisms are numbered as they appear: each is named once in the page."""
 
-    def __init__(self, nodes: int | None, initial: Sequence[Any]) -> None:
+    def __init__(self, nodes: int | None, initial: Sequence[Any], scores: Scores = softmax) -> None:
+        self._scores = scores
         self._ops: dict[Operation, int] = {}
         self._morphisms: dict[str, int] = {}
         self._steps: dict[Role, list[Any]] = {role: [] for role in ROLES}
@@ -68,12 +69,12 @@ class Cycles:
     def _edge(
         self, ops: list[Operation], weights: Sequence[float], change: EdgeChange, cycle: int
     ) -> list[Any]:
-        """[candidates, softmax, [pruned, score]…, [child, parent, morphism, …]…]."""
+        """[candidates, scores, [pruned, score]…, [child, parent, morphism, …]…]."""
         if len(ops) != len(weights):
             raise FormatError([f"cycle {cycle}: an edge has not one weight for each candidate"])
         return [
             [self._number(op) for op in ops],
-            [rounded(value) for value in softmax(weights)],
+            [rounded(value) for value in self._scores(weights)] if weights else [],
             [[self._number(one.op), rounded(one.probability)] for one in change.pruned],
             [
                 [
@@ -128,12 +129,6 @@ class Cycles:
             "colors": self.colors,
             "morphisms": list(self._morphisms),
         }
-
-
-def softmax(weights: Sequence[float]) -> list[float]:
-    top = max(weights, default=0.0)
-    powers = [math.exp(weight - top) for weight in weights]
-    return [power / sum(powers) for power in powers]
 
 
 def _types(ops: Sequence[Operation]) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from prnas.config.search import RELAXATIONS
 from prnas.report.cycles import Cycles
 from prnas.report.picture_data import cell_picture
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
@@ -9,6 +10,7 @@ from prnas.report.view import Band, Facts, RunInfo, View, seed_facts
 from prnas.runs.records import CycleRecord, GenotypeRecord, Record
 from prnas.space.genotype import ROLES, Genotype
 from prnas.space.network_size import network_size
+from prnas.space.scores import softmax
 
 CHANNELS, CELLS = 36, 20  # of the final network whose size is told, as in the paper
 IMAGE = 32  # pixels, of the image that the MACs are for
@@ -26,7 +28,9 @@ class SearchView(View):
         for epochs, grace, *_ in self._schedule:
             self.bands.append(Band(self.planned, self.planned + epochs, grace))
         self.cycles = Cycles(
-            whole_at(info.config, "network.nodes"), list_at(info.config, "space.initial_pool")
+            whole_at(info.config, "network.nodes"),
+            list_at(info.config, "space.initial_pool"),
+            RELAXATIONS.get(str(pick(info.config, "architecture.relaxation")), softmax),
         )
 
     @property
