@@ -90,7 +90,7 @@ def test_out_of_memory_at_the_smallest_batch_is_an_error_that_keeps_the_checkpoi
 def test_an_impossible_accelerator_is_a_users_mistake(images: Path, tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
-    with pytest.raises(UserError, match="accelerator 'cuda'"):
+    with pytest.raises(UserError, match="cannot compute on 'cuda'"):
         start(small_config(images, compute={"accelerator": "cuda"}), runs=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
