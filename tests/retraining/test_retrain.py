@@ -345,7 +345,9 @@ def test_very_narrow_networks(images: Path, channels: int) -> None:
 
 
 def test_from_python(images: Path) -> None:
-    result = prnas.retrain("darts-v1", small_training(images, training={"epochs": 2}))
+    config = small_training(images, training={"epochs": 7})
+    result = prnas.retrain("darts-v1", config, seed=3, overrides=["training.epochs=2"])
+    assert result.seed == 3
     assert result.folder is None
     assert result.model.card.genotype == zoo.get("darts-v1")
     assert 0 <= result.test_error <= 1
@@ -373,7 +375,7 @@ def test_the_genotype_may_be_a_file_or_a_searchs_folder(
     found = Genotype.loads((reference / "genotype.json").read_text(encoding="utf-8"))
     for place in (reference, str(reference / "genotype.json")):
         assert prnas.retrain(place, config).model.card.genotype == found
-    with pytest.raises(UserError, match="cannot read"):
+    with pytest.raises(UserError, match="is not a run's folder"):
         prnas.retrain(tmp_path, config)
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(UserError, match=r"bad\.json"):

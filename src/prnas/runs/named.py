@@ -113,6 +113,10 @@ def config_of(
     return config.override(overrides)
 
 
+def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:
+    return [*overrides, *([] if seed is None else [f"seed={seed}"])]
+
+
 def _read_config(name: str, task: str | None) -> RunConfig:
     file = None if name in recipes.names() else _existing(name, "recipe", recipes.names(task))
     data = parse_yaml(recipes.text(name)) if file is None else _parsed(file)

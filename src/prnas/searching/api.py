@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from prnas.config import recipes
 from prnas.config.search import SearchConfig
 from prnas.report.default_callbacks import with_default_callbacks
+from prnas.runs import named
 from prnas.runs.batch_size import MemoryProbe
 from prnas.runs.events import Callback, SearchResult
 from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
@@ -15,24 +15,25 @@ __all__ = ["Stopped", "resume", "search", "start"]
 
 
 def search(
-    config: SearchConfig | str,
+    config: SearchConfig | str | Path,
     *,
+    seed: int | None = None,
+    overrides: Sequence[str] = (),
     runs: Path | str | None = None,
     name: str | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> SearchResult:
-    """Search by a config, or by a recipe's name, and return what was found.
+    """Search by a config, a recipe's name or a YAML file, and return the genotype and records.
 
-    Without `runs`, nothing is written; with it, the run gets a folder of its own in there. Nothing
-    is printed: `callbacks` see what goes on.
+    `overrides` are like those of the command line: `["weights.lr=0.1"]`. Without `runs`, nothing
+    is written; with it, the run gets a folder of its own in there. Nothing is printed: `callbacks`
+    see what goes on.
     """
-    recipe = config if isinstance(config, str) else "search"
-    found = recipes.get(config) if isinstance(config, str) else config
     return start(
-        found,
+        named.config_of(config, named.with_seed(overrides, seed), "search"),
         runs=None if runs is None else Path(runs),
         name=name,
-        recipe=recipe,
+        recipe="search" if isinstance(config, SearchConfig) else Path(config).stem,
         callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
     )
 
