@@ -6,9 +6,9 @@ from pathlib import Path
 from prnas.config.retrain import RetrainConfig
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining.retraining import Retraining
-from prnas.runs import named
 from prnas.runs.batch_size import MemoryProbe
 from prnas.runs.events import Callback, RetrainResult
+from prnas.runs.named import config_of, genotype_and_data
 from prnas.runs.processes import Processes
 from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
 from prnas.space.genotype import Genotype
@@ -20,23 +20,25 @@ def retrain(
     genotype: Genotype | str | Path,
     config: RetrainConfig | str | Path = "retrain-quick",
     *,
-    seed: int | None = None,
     overrides: Sequence[str] = (),
+    seed: int | None = None,
     runs: Path | str | None = None,
     name: str | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> RetrainResult:
     """Train the network of a genotype by a config, a recipe's name or a YAML file.
 
-    The genotype may also be a published cell's name, a file, or the folder of a search.
-    `overrides` are like those of the command line: `["training.epochs=5"]`. Without `runs`, nothing
-    is written; with it, the run gets a folder of its own in there. Nothing is printed: `callbacks`
-    see what goes on.
+    The genotype may also be a published cell's name, a file, or the folder of a run. `overrides`
+    change values of the config, such as "training.epochs=5". Without `runs`, nothing is written;
+    with it, the run gets a folder of its own in there. Nothing is printed: `callbacks` see what
+    goes on.
     """
-    cells = genotype if isinstance(genotype, Genotype) else named.genotype(str(genotype))
-    changed = named.config_of(config, named.with_seed(overrides, seed), "retrain")
+    changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
+    if not isinstance(genotype, Genotype):
+        genotype, _ = genotype_and_data(str(genotype))
+    settings = config_of(config, changes, "retrain").model_copy(update={"genotype": genotype})
     return start(
-        changed.model_copy(update={"genotype": cells}),
+        settings,
         runs=None if runs is None else Path(runs),
         name=name,
         recipe="retrain" if isinstance(config, RetrainConfig) else Path(config).stem,

@@ -111,10 +111,6 @@ def config_of(
     return config.override(overrides)
 
 
-def with_seed(overrides: Sequence[str], seed: int | None) -> list[str]:
-    return [*overrides, *([] if seed is None else [f"seed={seed}"])]
-
-
 def _read_config(name: str, task: str | None) -> RunConfig:
     shipped = name in recipes.names()
     with reading(name):

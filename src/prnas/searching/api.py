@@ -5,9 +5,9 @@ from pathlib import Path
 
 from prnas.config.search import SearchConfig
 from prnas.report.default_callbacks import with_default_callbacks
-from prnas.runs import named
 from prnas.runs.batch_size import MemoryProbe
 from prnas.runs.events import Callback, SearchResult
+from prnas.runs.named import config_of
 from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
 from prnas.searching.search import Search
 
@@ -17,20 +17,21 @@ __all__ = ["Stopped", "resume", "search", "start"]
 def search(
     config: SearchConfig | str | Path,
     *,
-    seed: int | None = None,
     overrides: Sequence[str] = (),
+    seed: int | None = None,
     runs: Path | str | None = None,
     name: str | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> SearchResult:
-    """Search by a config, a recipe's name or a YAML file, and return the genotype and records.
+    """Search by a config, a recipe's name or a YAML file, and return the result.
 
-    `overrides` are like those of the command line: `["weights.lr=0.1"]`. Without `runs`, nothing
-    is written; with it, the run gets a folder of its own in there. Nothing is printed: `callbacks`
-    see what goes on.
+    `overrides` change values of the config, such as "schedule.cycles.0.epochs=5". Without `runs`,
+    nothing is written; with it, the run gets a folder of its own in there. Nothing is printed:
+    `callbacks` see what goes on.
     """
+    changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
     return start(
-        named.config_of(config, named.with_seed(overrides, seed), "search"),
+        config_of(config, changes, "search"),
         runs=None if runs is None else Path(runs),
         name=name,
         recipe="search" if isinstance(config, SearchConfig) else Path(config).stem,

@@ -1,0 +1,93 @@
+"""The examples run, and do what they say."""
+
+import os
+import runpy
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import prnas
+from prnas.io.errors import UserError
+from prnas.runs.named import config_of
+from prnas.searching.api import Stopped, resume, start
+from prnas.searching.search import Search
+from tests.support.watching import Watch, assert_same_run
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+TINY = EXAMPLES / "tiny.yaml"
+
+
+def load(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(EXAMPLES / f"{name}.py"))
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_it_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(path), run_name="__main__")
+    assert "Genotype(normal=" in capsys.readouterr().out
+
+
+def test_every_example_is_listed() -> None:
+    text = (EXAMPLES / "README.md").read_text()
+    assert all(f"`{path.name}`" in text for path in EXAMPLES.glob("*.py"))
+
+
+def test_an_unknown_relaxation_or_step_is_named_with_the_choices() -> None:
+    for key, choice in (("relaxation", "softmax"), ("step", "first-order")):
+        with pytest.raises((UserError, ValueError), match=f"(?s)'nonsense'.*{choice}"):
+            prnas.search(TINY, overrides=[f"architecture.{key}=nonsense"])
+
+
+def gradients_at_start(step: str, monkeypatch: pytest.MonkeyPatch, *more: str) -> list[Any]:
+    """The gradients of the first architecture step."""
+    seen: list[list[torch.Tensor]] = []
+    real = Search.optimize
+
+    def watched(self: Search, part: str, parameters: Any, *rest: Any) -> None:
+        if part == "architecture":
+            seen.append([weight.grad.clone() for weight in parameters])
+        real(self, part, parameters, *rest)
+
+    monkeypatch.setattr(Search, "optimize", watched)
+    cycles = "schedule.cycles.0.grace_epochs=0"
+    precision = "compute.precision=64-true"
+    prnas.search(TINY, overrides=[f"architecture.step={step}", cycles, precision, *more])
+    monkeypatch.undo()
+    return seen[0]
+
+
+def test_the_second_order_step_is_first_order_without_looking_ahead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a learning rate of almost nothing both gradients agree; with a real one they do not."""
+    load("own_step")
+    still = ("weights.lr=1e-12", "weights.lr_min=1e-12")
+    first = gradients_at_start("first-order", monkeypatch, *still)
+    second = gradients_at_start("second-order", monkeypatch, *still)
+    for one, other in zip(first, second, strict=True):
+        assert torch.allclose(one, other, rtol=1e-6, atol=1e-9)
+    ahead = gradients_at_start("second-order", monkeypatch, "weights.lr=0.1")
+    assert not all(
+        torch.allclose(one, other, rtol=1e-3) for one, other in zip(first, ahead, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "override"),
+    [
+        ("own_relaxation", "architecture.relaxation=cooling-softmax"),
+        ("own_step", "architecture.step=second-order"),
+    ],
+)
+def test_a_stopped_search_goes_on_bit_for_bit(name: str, override: str, tmp_path: Path) -> None:
+    load(name)
+    config = config_of(TINY, [override], "search")
+    start(config, runs=tmp_path, name="whole")
+    stop = Watch(7, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(Stopped):
+        start(config, runs=tmp_path, name="cut", callbacks=[stop])
+    resume(tmp_path / "cut")
+    assert_same_run(tmp_path / "cut", tmp_path / "whole")
