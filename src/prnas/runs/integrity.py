@@ -135,7 +135,7 @@ def check_run_config(run: Path, file: Path, data: Mapping[str, Any]) -> None:
 
 def _beginning(path: Path, most: int) -> bytes:
     if not path.is_file():  # a pipe might never end
-        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        raise OSError(errno.EINVAL, "it is not a plain file", str(path))
     with path.open("rb") as file:
         return file.read(min(most, path.stat().st_size))
 
