@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prnas.space.change import Added, EdgeChange, Pruned
-from prnas.space.edge_pool import Birth, EdgePool
+from prnas.space.edge_pool import Arrival, EdgePool
 from prnas.space.morphisms import MORPHISMS, morphs
 from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
 from prnas.space.pools import CellPools
@@ -105,9 +105,9 @@ def test_draws_have_exactly_the_right_probabilities() -> None:
         Conv(5, 1, (1,)): 0.0,
         Conv(3, 2, (2, 1)): -0.8,
     }
-    births = (*map(Birth, weights), Birth(Conv(3, 1, (1,))), Birth(Conv(7, 1, (1,))))
+    births = (*map(Arrival, weights), Arrival(Conv(3, 1, (1,))), Arrival(Conv(7, 1, (1,))))
     pool = EdgePool(tuple(weights), births)
-    exact = exact_by_hand(weights, WIDE, set(pool.held))
+    exact = exact_by_hand(weights, WIDE, set(pool.ever_held))
     assert len(exact) > 8
     generator, rejecting, rounds = Random(1), Random(2), 20_000
     drawn: Counter[tuple[Operation, str]] = Counter()
@@ -118,7 +118,7 @@ def test_draws_have_exactly_the_right_probabilities() -> None:
         drawn[one.parent, one.morphism] += 1
         assert one.probability == pytest.approx(exact[one.parent, one.morphism], rel=1e-12)
         assert not one.returned
-        rejected[by_rejection(weights, WIDE, set(pool.held), rejecting)] += 1
+        rejected[by_rejection(weights, WIDE, set(pool.ever_held), rejecting)] += 1
     assert set(drawn) == set(exact)
     for draw, chance in exact.items():
         spread = sqrt(chance * (1 - chance) * rounds)
@@ -128,7 +128,7 @@ def test_draws_have_exactly_the_right_probabilities() -> None:
 
 def test_an_old_child_returns_only_when_no_new_one_is_left() -> None:
     bounds = Limits(3, 5, 1, 0)  # conv 3x3 and conv 5x5: nothing else
-    pool = EdgePool((Conv(3), Skip()), (Birth(Conv(3)), Birth(Conv(5)), Birth(Skip())))
+    pool = EdgePool((Conv(3), Skip()), (Arrival(Conv(3)), Arrival(Conv(5)), Arrival(Skip())))
     after, change = replace(pool, [0, 0], 2, bounds, Random(0))
     (one,) = change.added  # the second draw finds nothing, and the pool stays smaller
     assert (one.op, one.parent, one.morphism, one.returned) == (
@@ -165,11 +165,11 @@ def test_evolution_keeps_its_promises(
         assert len(new.candidates) <= min(keep, len(old.candidates)) + number
         assert any(isinstance(op, Conv) for op in new.candidates)
         assert all(setting.limits.allows(op) for op in new.candidates)
-        assert old.held <= new.held
+        assert old.ever_held <= new.ever_held
         for added in one.added:
-            assert added.returned == (added.op in old.held)
+            assert added.returned == (added.op in old.ever_held)
             assert MORPHISMS[added.morphism].apply(added.parent) == added.op
-            assert Birth(added.op, added.parent, added.morphism) in new.births[len(old.births) :]
+            assert Arrival(added.op, added.parent, added.morphism) in new.births[len(old.births) :]
             assert 0 < added.probability <= 1 + 1e-12
         if len(one.added) < number:  # then truly nothing was left to add
             survivors = set(old.candidates) - {gone.op for gone in one.pruned}
@@ -183,7 +183,7 @@ def test_evolution_keeps_its_promises(
         (lambda: prune(POOL, [0, 1], 2), "4 candidates need 4 architecture weights"),
         (lambda: prune(POOL, [0, 1, 2, float("nan")], 2), "must be finite"),
         (lambda: prune(POOL, [0, 1, 2, 3], 0), "at least one candidate"),
-        (lambda: EdgePool((Skip(), Skip()), (Birth(Skip()),)), "no candidate twice"),
+        (lambda: EdgePool((Skip(), Skip()), (Arrival(Skip()),)), "no candidate twice"),
         (lambda: EdgePool((), ()), "at least one candidate"),
         (lambda: EdgePool((Skip(),), ()), "where each candidate came from"),
         (lambda: POOL.apply(EdgeChange((Pruned(Conv(9), 0.1),))), "does not hold"),

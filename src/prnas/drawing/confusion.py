@@ -79,7 +79,7 @@ def draw_confusion(
         [counts[row][column] / total if total else 0.0 for column in shown]
         for row, total in zip(shown, totals, strict=True)
     ]
-    names = [class_names[place] for place in shown]
+    names = [class_names[index] for index in shown]
     body = _matrix(shares, totals, names)
     description = "what the images of each class (row) were taken for (column)"
     if len(shown) < number:
@@ -92,8 +92,8 @@ def _shown(counts: Sequence[Sequence[int]]) -> list[int]:
     if len(counts) <= MOST_CLASSES:
         return list(range(len(counts)))
     columns = [sum(column) for column in zip(*counts, strict=True)]
-    mistakes = [sum(row) + columns[place] - 2 * row[place] for place, row in enumerate(counts)]
-    worst = sorted(range(len(counts)), key=lambda place: (-mistakes[place], place))
+    mistakes = [sum(row) + columns[index] - 2 * row[index] for index, row in enumerate(counts)]
+    worst = sorted(range(len(counts)), key=lambda index: (-mistakes[index], index))
     return sorted(worst[:MOST_CLASSES])
 
 
@@ -108,7 +108,7 @@ def _matrix(shares: list[list[float]], totals: list[int], names: list[str]) -> P
     named = with_numbers and across + 4.0 <= WIDEST_CELL
     if named:
         width = max(width, across + 4.0)
-    numbers = [] if named else [str(place) for place in range(number)]
+    numbers = [] if named else [str(index) for index in range(number)]
     keys = max((text_width(one, size) for one in numbers), default=-GAP)
     left = max(across + keys + GAP, text_width("true class", LABEL_SIZE)) + GAP
     grid = _Grid(number, width, height, left, 2.0 * CAPTION_SIZE + 8.0)
@@ -165,8 +165,8 @@ def _guides(grid: _Grid) -> list[Item]:
     """Faint lines that lead from a label to its cells."""
     step = 1 if grid.number <= 40 else 5
     items: list[Item] = []
-    for place in range(step, grid.number, step):
-        x, y = grid.left + place * grid.width, grid.top + place * grid.height
+    for index in range(step, grid.number, step):
+        x, y = grid.left + index * grid.width, grid.top + index * grid.height
         items.append(_line(Point(x, grid.top), Point(x, grid.bottom)))
         items.append(_line(Point(grid.left, y), Point(grid.right, y)))
     return items
@@ -219,9 +219,9 @@ def _key(with_numbers: bool) -> Panel:
     for number, (name, shares) in enumerate((("recognised", RIGHT_KEY), ("mistaken", WRONG_KEY))):
         middle = number * row + height / 2
         items.append(_right_aligned(name, left - GAP, middle, LABEL_SIZE, FAINT))
-        for place, share in enumerate(shares):
+        for index, share in enumerate(shares):
             fill, dark = _paint(share, right=number == 0)
-            x = left + place * (swatch + 2.0)
+            x = left + index * (swatch + 2.0)
             items.append(Box(x, number * row, swatch, height, fill, NONE, 0.0))
             color = "#ffffff" if dark else INK
             text = f"{round(100 * share)} %"
@@ -256,10 +256,10 @@ def _paint(share: float, right: bool) -> tuple[str, bool]:
     Mistakes are mostly of few percent: the square root makes them visible.
     """
     stops = RIGHT if right else WRONG
-    place = (share if right else math.sqrt(share)) * (len(stops) - 1)
-    lower = min(int(place), len(stops) - 2)
+    index = (share if right else math.sqrt(share)) * (len(stops) - 1)
+    lower = min(int(index), len(stops) - 2)
     mixed = [
-        round(one + (other - one) * (place - lower))
+        round(one + (other - one) * (index - lower))
         for one, other in zip(_rgb(stops[lower]), _rgb(stops[lower + 1]), strict=True)
     ]
     return "#" + "".join(f"{value:02x}" for value in mixed), _luminance(mixed) < 0.2

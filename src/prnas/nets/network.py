@@ -30,8 +30,8 @@ def mask(
     """Of `shape`, for multiplying `x`: zero with `probability`, and keeping the mean."""
     keep = 1 - probability
     # Drawn where the generator lives (the CPU), so that every device drops the same.
-    place = generator.device if generator is not None else x.device
-    kept = torch.empty(shape, dtype=x.dtype, device=place).bernoulli_(keep, generator=generator)
+    index = generator.device if generator is not None else x.device
+    kept = torch.empty(shape, dtype=x.dtype, device=index).bernoulli_(keep, generator=generator)
     return (kept / keep).to(x.device)
 
 
@@ -216,10 +216,10 @@ class Network(nn.Module):
         last = before_last if other is one else F.relu(other)
         drop = self.drop_path_probability if self.training else 0.0
         auxiliary_logits = None
-        for place, cell in enumerate(self.cells):
-            rectify = place < len(self.cells) - 1
+        for index, cell in enumerate(self.cells):
+            rectify = index < len(self.cells) - 1
             before_last, last = last, cell(before_last, last, drop, generator, rectify)
-            if self.training and self.auxiliary is not None and place == self.auxiliary_place:
+            if self.training and self.auxiliary is not None and index == self.auxiliary_place:
                 auxiliary_logits = self.auxiliary(last)
         logits = self.classifier(last.mean(dim=(2, 3)))
         return logits if auxiliary_logits is None else (logits, auxiliary_logits)

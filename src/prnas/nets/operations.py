@@ -50,9 +50,9 @@ class ConvChain(nn.Sequential):
         super().__init__(
             *(
                 SeparableConv(
-                    c_in, c_out, spec.kernel, stride if place == 0 else 1, spec.dilation, affine
+                    c_in, c_out, spec.kernel, stride if index == 0 else 1, spec.dilation, affine
                 )
-                for place, (c_in, c_out) in enumerate(pairwise(widths))
+                for index, (c_in, c_out) in enumerate(pairwise(widths))
             )
         )
 

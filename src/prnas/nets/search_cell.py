@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from prnas.nets.inheritance import inherit
-from prnas.nets.kernels.features import EVERY_SECOND, FACTORIZED, RAW, RELU, Feature, Source
+from prnas.nets.kernels.features import EVERY_SECOND, FACTORIZED, RAW, RELU, Feature, StateFeatures
 from prnas.nets.kernels.links import Link
-from prnas.nets.kernels.mixture import Candidate, mix
+from prnas.nets.kernels.mixture import MixedCandidate, mix
 from prnas.nets.network import mask
 from prnas.nets.operations import (
     ConvChain,
@@ -35,7 +35,7 @@ class NodePlan:
 
     features: list[tuple[int, Feature]]  # (state, feature)
     edges: list[int]
-    candidates: list[Candidate]
+    candidates: list[MixedCandidate]
 
     def parameters(self) -> list[Tensor]:
         """The weights of all candidates, as the modules hold them now."""
@@ -154,11 +154,11 @@ class SearchCell(nn.Module):
         assert isinstance(module, ReluConvBN | FactorizedReduction)
         feature = FACTORIZED if isinstance(module, FactorizedReduction) else RELU
         link = PointwiseLink(module)
-        one = Candidate(feature=0, edge=None, place=0, first=1, chain=(link,))
-        tensors = [Source(x, _no_other)[feature], *link.parameters()]
+        one = MixedCandidate(feature=0, edge=None, place=0, first=1, chain=(link,))
+        tensors = [StateFeatures(x, _no_other)[feature], *link.parameters()]
         return mix([one], tensors, self.training, self.recompute)
 
-    def _source(self, x: Tensor, state: int, generator: torch.Generator | None) -> Source:
+    def _source(self, x: Tensor, state: int, generator: torch.Generator | None) -> StateFeatures:
         def other(x: Tensor, feature: Feature) -> Tensor:
             match feature.name:
                 case "max" | "avg":
@@ -173,7 +173,7 @@ class SearchCell(nn.Module):
                     made = self.operations[edge][place](x)  # pyright: ignore[reportIndexIssue]
                     return made.contiguous(memory_format=torch.channels_last)
 
-        return Source(x, other)
+        return StateFeatures(x, other)
 
     def _planned(self, height: int, width: int) -> list[NodePlan]:
         dropping = self.training and self.skip_dropout > 0
@@ -193,16 +193,16 @@ class SearchCell(nn.Module):
                     continue
                 module = self.operations[edge][place]  # pyright: ignore[reportIndexIssue]
                 number = edge * _PLACES + place
-                feature, chain = _recipe(
+                feature, chain = _fast_path(
                     op, module, self._stride(source), height, width, number, dropping
                 )
                 drafts.append(((source, feature), edge, place, chain))
         features = list(dict.fromkeys(feature for feature, _, _, _ in drafts))
-        candidates: list[Candidate] = []
+        candidates: list[MixedCandidate] = []
         first = len(features) + len(edges)
         for feature, edge, place, chain in drafts:
             candidates.append(
-                Candidate(
+                MixedCandidate(
                     feature=features.index(feature),
                     edge=len(features) + edges.index(edge),
                     place=place,
@@ -225,7 +225,7 @@ def _no_other(x: Tensor, feature: Feature) -> Tensor:
     raise KeyError(feature)
 
 
-def _recipe(
+def _fast_path(
     op: Operation,
     module: nn.Module,
     stride: int,

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from prnas.nets.kernels.depthwise import Strips, depthwise, input_gradient, weight_gradient
-from prnas.nets.kernels.folding import Product, product
+from prnas.nets.kernels.folding import ScaledProduct, product
 from prnas.nets.kernels.layouts import as_matrix
 from prnas.nets.operations import FactorizedReduction, ReluConvBN, SeparableConv
 
@@ -24,7 +24,7 @@ class SeparableLink:
             return x
         return depthwise(x, self.module.depthwise.weight, self.stride, self.dilation)
 
-    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> Product:
+    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> ScaledProduct:
         matrix = self.module.pointwise.weight.flatten(1)
         if not self.spatial:
             matrix = matrix * self.module.depthwise.weight.view(-1)
@@ -67,7 +67,7 @@ class PointwiseLink:
     def before_product(self, x: Tensor) -> Tensor:
         return x
 
-    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> Product:
+    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> ScaledProduct:
         blocks = [weight.flatten(1) for weight in self.parameters()]
         matrix = blocks[0] if len(blocks) == 1 else torch.block_diag(*blocks)
         return product(as_matrix(read), matrix, scale, self.module.bn, training)

@@ -129,8 +129,8 @@ class BatchSize:
         self.largest = min(rule.max, images)
         # Notes of an earlier session: none can be of more than the rule allows.
         self.replay = {
-            place: kept
-            for place, sizes in (replay or {}).items()
+            index: kept
+            for index, sizes in (replay or {}).items()
             if (kept := [size for size in sizes if size <= rule.max])
         }
         self.batch, self.ceiling = rule.min, self.largest
@@ -140,33 +140,33 @@ class BatchSize:
         self.batch, self.ceiling = self.rule.min, self.largest
         self.probe.reset()
 
-    def check(self, place: str) -> bool:
+    def check(self, index: str) -> bool:
         """Adapt the batch to the memory that was used; true when it changed."""
         if self.rule.min == self.rule.max:
             return False  # fixed
         before = self.batch
-        if place in self.replay:
-            self.batch = self._sensible(self.replay[place][-1])
+        if index in self.replay:
+            self.batch = self._sensible(self.replay[index][-1])
         else:
             used = self.most(self.probe.peak() / self.probe.total)
             self.batch = next_batch(before, used, 1.0, self.rule, self.ceiling)
-        self.log(place, self.batch)
+        self.log(index, self.batch)
         if self.batch != before:
             self.probe.reset()
         return self.batch != before
 
-    def known_to_fail(self, place: str) -> int | None:
+    def known_to_fail(self, index: str) -> int | None:
         """The size that an earlier run fell to next, if it ran out of memory here."""
-        return next((size for size in self.replay.get(place, ()) if size < self.batch), None)
+        return next((size for size in self.replay.get(index, ()) if size < self.batch), None)
 
-    def lower(self, place: str) -> bool:
+    def lower(self, index: str) -> bool:
         """Try less after running out of memory; false when there is no less."""
-        lower = self.known_to_fail(place) or lower_batch(self.batch, self.rule)
+        lower = self.known_to_fail(index) or lower_batch(self.batch, self.rule)
         if lower is None:
             return False
         self.ceiling = max(self.batch - 1, self.rule.min)
         self.batch = lower
-        self.log(place, lower)
+        self.log(index, lower)
         self.probe.reset()
         return True
 

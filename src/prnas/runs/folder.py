@@ -185,13 +185,13 @@ class RunFolder:
             f"If it was moved, `prnas {_task(self.config)} --resume` goes on in its new place."
         )
 
-    def log_batch(self, place: str, batch: int) -> None:
+    def log_batch(self, index: str, batch: int) -> None:
         """Note a decision about the batch size, for a search that has to repeat it."""
 
         def add() -> None:
             with (self.path / DECISIONS).open("a", encoding="utf-8") as file:
                 # The line break comes first: the line before may have been torn by a kill.
-                file.write("\n" + json.dumps([place, batch, _check_sum(place, batch)]))
+                file.write("\n" + json.dumps([index, batch, _check_sum(index, batch)]))
 
         self._check_there()
         self.writing(DECISIONS, add)
@@ -205,11 +205,11 @@ class RunFolder:
         found: dict[str, list[int]] = {}
         for line in self._read(DECISIONS).splitlines():
             try:
-                place, batch, check_sum = parse_json(line)
+                index, batch, check_sum = parse_json(line)
             except (FormatError, ValueError, TypeError):
                 continue
-            if type(batch) is int and batch >= 1 and check_sum == _check_sum(place, batch):
-                known = found.setdefault(place, [])
+            if type(batch) is int and batch >= 1 and check_sum == _check_sum(index, batch):
+                known = found.setdefault(index, [])
                 if known and batch >= known[-1]:
                     known.clear()
                 known.append(batch)
@@ -286,8 +286,8 @@ def _check_entries(folder: Path, names: Container[str] | None) -> None:
                 )
 
 
-def _check_sum(place: Any, batch: int) -> int:
-    return zlib.crc32(json.dumps([place, batch]).encode())
+def _check_sum(index: Any, batch: int) -> int:
+    return zlib.crc32(json.dumps([index, batch]).encode())
 
 
 def _task(config: RunConfig) -> str:

@@ -22,7 +22,7 @@ _STOPPED = (EXIT + signal.SIGINT, EXIT + signal.SIGTERM)
 _REAP = 2.0  # seconds between a process's closed connections and its end
 
 
-class Others:
+class Siblings:
     """What a process knows of the others that were started with it; of strangers, nothing."""
 
     def __init__(self, children: list[subprocess.Popen[bytes]], launcher: int | None) -> None:
@@ -111,21 +111,21 @@ class Others:
         os._exit(code)
 
 
-_others: Others | None = None  # a program is launched once, however many runs it has
+_others: Siblings | None = None  # a program is launched once, however many runs it has
 
 
-def start_others(environment: ClusterEnvironment | None, number: int) -> Others:
+def start_siblings(environment: ClusterEnvironment | None, number: int) -> Siblings:
     """The processes of this machine that are still missing, by this program's own command."""
     global _others
     if _others is not None:
         return _others
     if environment is None or number == 1:
-        return Others([], None)
+        return Siblings([], None)
     if environment.creates_processes_externally:  # by us, by torchrun, or by a cluster
         launcher = os.environ.get(LAUNCHER)
-        _others = Others([], int(launcher) if launcher is not None else None)
+        _others = Siblings([], int(launcher) if launcher is not None else None)
     else:
-        _others = Others(_started(environment, number), None)
+        _others = Siblings(_started(environment, number), None)
     return _others
 
 
@@ -144,7 +144,7 @@ def _started(environment: ClusterEnvironment, number: int) -> list[subprocess.Po
                 subprocess.Popen(command, env=own, stdin=subprocess.DEVNULL)  # noqa: S603
             )
     except BaseException:
-        Others(children, None).end()
+        Siblings(children, None).end()
         raise
     return children
 

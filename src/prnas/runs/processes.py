@@ -24,7 +24,7 @@ from prnas.config.sections import ComputeConfig
 from prnas.io.errors import UserError
 from prnas.io.memory import is_out_of_memory
 from prnas.models.inference import check_accelerator
-from prnas.runs.launcher import Others, start_others
+from prnas.runs.launcher import Siblings, start_siblings
 
 R = TypeVar("R")
 STARTING = 10.0  # minutes that processes have to find each other: they import, on a slow disk
@@ -138,7 +138,7 @@ def _group(minutes: float) -> Any:
     return dist.new_group(timeout=timedelta(minutes=minutes))
 
 
-def _launched(compute: ComputeConfig) -> tuple[Fabric, Others]:
+def _launched(compute: ComputeConfig) -> tuple[Fabric, Siblings]:
     check_accelerator(compute.accelerator)
     devices, num_nodes = compute.devices, 1
     # It announces every process on standard error; what matters, the display tells.
@@ -146,7 +146,7 @@ def _launched(compute: ComputeConfig) -> tuple[Fabric, Others]:
     if "TORCHELASTIC_RUN_ID" in os.environ:  # torchrun has started all processes itself
         devices = int(os.environ["LOCAL_WORLD_SIZE"])
         num_nodes = int(os.environ["WORLD_SIZE"]) // devices
-    others: Others | None = None
+    others: Siblings | None = None
     try:
         strategy = None
         if devices * num_nodes > 1:
@@ -159,7 +159,7 @@ def _launched(compute: ComputeConfig) -> tuple[Fabric, Others]:
             strategy=strategy or "auto",
             precision="bf16-mixed" if compute.precision == "bf16-mixed" else "32-true",
         )
-        others = start_others(strategy and strategy.cluster_environment, devices)
+        others = start_siblings(strategy and strategy.cluster_environment, devices)
         others.begin()
         fabric.launch()
         others.joined = True

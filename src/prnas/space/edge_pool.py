@@ -17,7 +17,7 @@ from prnas.space.setting import Limits
 
 
 @dataclass(frozen=True, slots=True)
-class Birth:
+class Arrival:
     """How a candidate came to an edge: by a morphism of its parent, or with the initial pool."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
@@ -35,7 +35,7 @@ class EdgePool:
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     candidates: Annotated[tuple[OperationField, ...], Field(strict=False)]
-    births: Annotated[tuple[Birth, ...], Field(strict=False)]
+    births: Annotated[tuple[Arrival, ...], Field(strict=False)]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", checked_tuple("candidates", self.candidates))
@@ -44,15 +44,15 @@ class EdgePool:
             raise ValueError("a pool holds at least one candidate")
         if len(set(self.candidates)) < len(self.candidates):
             raise ValueError("a pool holds no candidate twice")
-        if not self.held.issuperset(self.candidates):
+        if not self.ever_held.issuperset(self.candidates):
             raise ValueError("a pool's births must tell where each candidate came from")
 
     @classmethod
     def initial(cls, operations: Sequence[Operation]) -> "EdgePool":
-        return cls(tuple(operations), tuple(Birth(op) for op in operations))
+        return cls(tuple(operations), tuple(Arrival(op) for op in operations))
 
     @property
-    def held(self) -> frozenset[Operation]:
+    def ever_held(self) -> frozenset[Operation]:
         """Every operation that the edge has ever held."""
         return frozenset(map(_OP, self.births))
 
@@ -70,7 +70,7 @@ class EdgePool:
                 raise ValueError(
                     f"'{one.op.label}' is no child of '{one.parent.label}' by '{one.morphism:.60}'"
                 )
-        born = tuple(Birth(one.op, one.parent, one.morphism) for one in change.added)
+        born = tuple(Arrival(one.op, one.parent, one.morphism) for one in change.added)
         return EdgePool(stay + tuple(one.op for one in change.added), self.births + born)
 
     def _prune(
@@ -113,8 +113,8 @@ class EdgePool:
         """
         probabilities = as_probabilities(checked_scores(scores, weights, len(parents)))
         children = _children(parents, probabilities, limits)
-        held, present = self.held, set(parents)
-        unknown = [one for one in children if one[2] not in held]
+        ever_held, present = self.ever_held, set(parents)
+        unknown = [one for one in children if one[2] not in ever_held]
         added: list[Added] = []
         for _ in range(number):
             open_ones, returned = unknown, False
@@ -123,7 +123,7 @@ class EdgePool:
                 returned = True
             if not open_ones:
                 break
-            (place, morphism, child, _), probability = _drawn(open_ones, generator)
+            (place, morphism, child, _), probability = _draw(open_ones, generator)
             added.append(
                 Added(
                     op=child,
@@ -184,7 +184,7 @@ def _children(
     return found
 
 
-def _drawn(children: Sequence[Child], generator: Random) -> tuple[Child, float]:
+def _draw(children: Sequence[Child], generator: Random) -> tuple[Child, float]:
     """One of these children, by their shares, with the exact probability of that."""
     shares = [one[3] for one in children]
     *_, total = accumulate(shares)

@@ -37,11 +37,11 @@ def plan_cells(
     `width` is how many times its channels a cell's output has. `after_reduction` says that the
     stem halves between the first cell's two inputs.
     """
-    places = reduction_places(cells)
+    indices = reduction_places(cells)
     before_last, last = stem_channels, stem_channels
     plans: list[CellPlan] = []
     for index in range(cells):
-        role: Role = "reduction" if index in places else "normal"
+        role: Role = "reduction" if index in indices else "normal"
         if role == "reduction":
             channels *= 2
         plans.append(CellPlan(role, before_last, last, channels, after_reduction))

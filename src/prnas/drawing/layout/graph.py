@@ -123,9 +123,9 @@ def _sweep(graph: Graph, forward: bool) -> None:
     columns = graph.columns if forward else graph.columns[::-1]
     neighbours = graph.before if forward else graph.after
     for reference, column in pairwise(columns):
-        place = {item: float(i) for i, item in enumerate(reference)}
+        index = {item: float(i) for i, item in enumerate(reference)}
         centers = {
-            item: sum(place[other] for other in neighbours[item]) / len(neighbours[item])
+            item: sum(index[other] for other in neighbours[item]) / len(neighbours[item])
             for item in column
             if neighbours[item]
         }
@@ -135,23 +135,23 @@ def _sweep(graph: Graph, forward: bool) -> None:
 
 def _transpose(graph: Graph) -> None:
     """Swap neighbours in a column for as long as that removes crossings."""
-    place = {item: i for column in graph.columns for i, item in enumerate(column)}
+    index = {item: i for column in graph.columns for i, item in enumerate(column)}
     improved = True
     while improved:
         improved = False
         for column in graph.columns:
             for i in range(len(column) - 1):
                 upper, lower = column[i], column[i + 1]
-                now = _crossings_of_pair(graph, place, upper, lower)
-                if now and now > _crossings_of_pair(graph, place, lower, upper):
+                now = _crossings_of_pair(graph, index, upper, lower)
+                if now and now > _crossings_of_pair(graph, index, lower, upper):
                     column[i], column[i + 1] = lower, upper
-                    place[upper], place[lower] = i + 1, i
+                    index[upper], index[lower] = i + 1, i
                     improved = True
 
 
-def _crossings_of_pair(graph: Graph, place: dict[int, int], upper: int, lower: int) -> int:
+def _crossings_of_pair(graph: Graph, index: dict[int, int], upper: int, lower: int) -> int:
     return sum(
-        place[a] > place[b]
+        index[a] > index[b]
         for neighbours in (graph.before, graph.after)
         for a in neighbours[upper]
         for b in neighbours[lower]
@@ -161,11 +161,11 @@ def _crossings_of_pair(graph: Graph, place: dict[int, int], upper: int, lower: i
 def _cost(graph: Graph) -> tuple[float, float]:
     crossings, length = 0, 0.0
     for left, right in pairwise(graph.columns):
-        place = {item: i for i, item in enumerate(right)}
+        index = {item: i for i, item in enumerate(right)}
         middle = (len(left) - len(right)) / 2
         ends: list[int] = []
         for i, item in enumerate(left):
-            targets = [place[other] for other in graph.after[item]]
+            targets = [index[other] for other in graph.after[item]]
             crossings += sum(len(ends) - bisect_right(ends, target) for target in targets)
             length += sum(abs(i - middle - target) for target in targets)
             for target in targets:

@@ -39,11 +39,11 @@ class _Pull(NamedTuple):
 
 def ports_of(graph: Graph, spacing: Spacing) -> Ports:
     """How far below the middle of a box each bundle leaves it (True) or enters it (False)."""
-    place = {item: i for column in graph.columns for i, item in enumerate(column)}
+    index = {item: i for column in graph.columns for i, item in enumerate(column)}
     ends: dict[tuple[int, bool], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for left, right, bundle in graph.segments():
-        ends[left, True][bundle].append(place[right])
-        ends[right, False][bundle].append(place[left])
+        ends[left, True][bundle].append(index[right])
+        ends[right, False][bundle].append(index[left])
     ports: Ports = {}
     for (item, leaves), bundles in ends.items():
         if graph.is_bend(item):

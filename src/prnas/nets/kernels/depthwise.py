@@ -33,8 +33,8 @@ def weight_gradient(
     reach, number = kernel // 2 - 1, -(-kernel // 3)
     result = torch.empty_like(weight)
     narrow = weight[..., :3].contiguous()
-    for place in range(number):
-        shift = (2 * reach * place) // (number - 1) - reach
+    for index in range(number):
+        shift = (2 * reach * index) // (number - 1) - reach
         if (kernel, shift) not in strips:
             # Padded by hand: the kernel is slow where padding exceeds half its size.
             strips[kernel, shift] = F.pad(x, (1 - shift, 1 + shift, kernel // 2, kernel // 2))

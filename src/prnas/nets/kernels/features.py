@@ -23,7 +23,7 @@ EVERY_SECOND = Feature("every second")  # pixel of the ReLU, both ways
 FACTORIZED = Feature("factorized")  # the two images that a factorized reduction reads
 
 
-class Source:
+class StateFeatures:
     """A state, and its features as they are asked for.
 
     `other` makes what is not a function of the state alone: pools with their BN, and so on.

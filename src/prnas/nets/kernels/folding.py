@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from prnas.nets.kernels.layouts import as_matrix
 
 
-class Product(Protocol):
+class ScaledProduct(Protocol):
     """`scale * BN(D W^T)`, with BN's statistics from the batch or running."""
 
     keeps_output: bool  # `output` is then a cheap pass over what is kept
@@ -47,7 +47,7 @@ class Product(Protocol):
 
 def product(
     pixels: Tensor, matrix: Tensor, scale: Tensor | None, bn: nn.BatchNorm2d, training: bool
-) -> Product:
+) -> ScaledProduct:
     """`scale * BN(pixels matrix^T)`, the cheaper way; without a scale, it is 1."""
     if training and pixels.shape[0] < 2:
         raise ValueError(
@@ -56,11 +56,11 @@ def product(
     # Folding costs products with a covariance, of D's channels squared, and saves a few passes over
     # the output's channels. Where that pays was measured on a CPU.
     c_out, c_in = matrix.shape
-    way = Folded if c_in**2 <= 16 * c_out else Direct
+    way = FoldedBN if c_in**2 <= 16 * c_out else DirectBN
     return way(pixels, matrix, scale, bn, training)
 
 
-class Folded:
+class FoldedBN:
     """As a single matrix product: `D weight^T + bias`.
 
     The batch statistics of D W^T follow from those of D: its mean is W m, its variance the diagonal
@@ -155,7 +155,7 @@ class Folded:
         return grad_pixels, grad_matrix, along.sum()
 
 
-class Direct:
+class DirectBN:
     """As textbooks do it: `raw` is D W^T, and is kept. PyTorch's own BN kernels do the rest."""
 
     keeps_output = True
@@ -246,7 +246,7 @@ def _one_image(matrix: Tensor) -> Tensor:
     return matrix.t()[None, :, :, None]
 
 
-def update_running_statistics(products: list[Product]) -> None:
+def update_running_statistics(products: list[ScaledProduct]) -> None:
     """What `nn.BatchNorm2d` does to its buffers, for many of them at once."""
     means: list[Tensor] = []
     variances: list[Tensor] = []

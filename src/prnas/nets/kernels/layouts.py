@@ -68,7 +68,7 @@ def _diagonal_phases(images: Tensor) -> tuple[Tensor, Tensor]:
     layout = torch.channels_last if is_channels_last(images) else torch.contiguous_format
     first = images[:, :, ::2, ::2].contiguous(memory_format=layout)
     further = images[:, :, 1::2, 1::2]
-    rows, columns = (first.shape[place] - further.shape[place] for place in (2, 3))
+    rows, columns = (first.shape[index] - further.shape[index] for index in (2, 3))
     second = F.pad(further, (0, columns, 0, rows)) if rows or columns else further
     return first, second.contiguous(memory_format=layout)
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from prnas.nets.kernels.depthwise import Strips
-from prnas.nets.kernels.folding import Product
+from prnas.nets.kernels.folding import ScaledProduct
 from prnas.nets.kernels.layouts import as_images, as_matrix, merge_phases, split_phases
 
 
@@ -24,7 +24,7 @@ class Link(Protocol):
         """What the pointwise product reads."""
         ...
 
-    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> Product: ...
+    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> ScaledProduct: ...
 
     def backward(
         self, grad: Tensor, grad_matrix: Tensor | None, x: Tensor, need_x: bool, strips: Strips
@@ -33,7 +33,7 @@ class Link(Protocol):
         ...
 
 
-def next_input(done: Product, read: Tensor, phases: int, next_phases: int) -> Tensor:
+def next_input(done: ScaledProduct, read: Tensor, phases: int, next_phases: int) -> Tensor:
     """What the next link of a chain reads: the ReLU of this one's output, in its layout."""
     images = as_images(done.output(as_matrix(read)).relu_(), read)
     return images if phases == next_phases else split_phases(images, next_phases)

@@ -17,53 +17,53 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from prnas.nets.kernels.depthwise import Strips
-from prnas.nets.kernels.folding import Product, update_running_statistics
+from prnas.nets.kernels.folding import ScaledProduct, update_running_statistics
 from prnas.nets.kernels.layouts import as_images, as_matrix, matrix_view, merge_phases, split_phases
 from prnas.nets.kernels.links import Link, next_input, next_input_gradient
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class MixedCandidate:
     """A candidate of a node, by its places among the node's tensors.
 
-    `feature` is what it reads, `edge` the mixing weights of its edge (`None`: always 1), `place`
+    `feature` is what it reads, `edge` the mixing weights of its edge (`None`: always 1), `index`
     its own among them, and `first` its first parameter. Without a chain the feature itself is the
     candidate's output.
     """
 
     feature: int
     edge: int | None
-    place: int
+    index: int
     first: int
     chain: tuple[Link, ...]
 
 
 @dataclass(slots=True)
-class _Kept:
+class _SavedLink:
     """A link's part of the forward pass; without `read`, all of it is computed again."""
 
-    product: Product
+    product: ScaledProduct
     x: Tensor | None  # or nothing, where it follows cheaply from the link before
     read: Tensor | None  # by the product
 
 
 def mix(
-    candidates: Sequence[Candidate], tensors: Sequence[Tensor], training: bool, recompute: bool
+    candidates: Sequence[MixedCandidate], tensors: Sequence[Tensor], training: bool, recompute: bool
 ) -> Tensor:
     """The node. `tensors`: features, then mixing weights of the edges, then parameters.
 
     Under autocast it computes in single precision all the same: batch statistics need it.
     """
-    place = tensors[0].device.type
-    if torch.is_autocast_enabled(place):
-        with torch.autocast(place, enabled=False):
+    index = tensors[0].device.type
+    if torch.is_autocast_enabled(index):
+        with torch.autocast(index, enabled=False):
             single = [one.float() for one in tensors]
             return _apply(candidates, single, training, recompute)
     return _apply(candidates, tensors, training, recompute)
 
 
 def _apply(
-    candidates: Sequence[Candidate], tensors: Sequence[Tensor], training: bool, recompute: bool
+    candidates: Sequence[MixedCandidate], tensors: Sequence[Tensor], training: bool, recompute: bool
 ) -> Tensor:
     result: Any = _Mixture.apply(candidates, training, recompute, *tensors)
     return result
@@ -72,17 +72,21 @@ def _apply(
 class _Mixture(Function):
     @staticmethod
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, candidates: Sequence[Candidate], training: bool, recompute: bool, *tensors: Tensor
+        ctx: Any,
+        candidates: Sequence[MixedCandidate],
+        training: bool,
+        recompute: bool,
+        *tensors: Tensor,
     ) -> Tensor:
         ctx.candidates = candidates
         ctx.save_for_backward(*tensors)
         ctx.kept = []
         sums: dict[int, Tensor] = {}  # by phases
-        products: list[Product] = []
+        products: list[ScaledProduct] = []
         biases: list[Tensor] = []
         for one in candidates:
             x = tensors[one.feature]
-            weight = None if one.edge is None else tensors[one.edge][one.place]
+            weight = None if one.edge is None else tensors[one.edge][one.index]
             if not one.chain:
                 assert weight is not None
                 if 1 in sums:
@@ -128,20 +132,22 @@ class _Mixture(Function):
 
 def _run_chain(
     links: Sequence[Link], x: Tensor, weight: Tensor | None, training: bool
-) -> list[_Kept]:
-    chain: list[_Kept] = []
-    for place, link in enumerate(links):
-        last = place == len(links) - 1
+) -> list[_SavedLink]:
+    chain: list[_SavedLink] = []
+    for index, link in enumerate(links):
+        last = index == len(links) - 1
         read = link.before_product(x)
         product = link.product(read, weight if last else None, training)
-        rebuild = place > 0 and read is not x and chain[-1].product.keeps_output
-        chain.append(_Kept(product, None if rebuild else x, read))
+        rebuild = index > 0 and read is not x and chain[-1].product.keeps_output
+        chain.append(_SavedLink(product, None if rebuild else x, read))
         if not last:
-            x = next_input(product, read, link.phases, links[place + 1].phases)
+            x = next_input(product, read, link.phases, links[index + 1].phases)
     return chain
 
 
-def _add_product(sums: dict[int, Tensor], phases: int, read: Tensor, product: Product) -> None:
+def _add_product(
+    sums: dict[int, Tensor], phases: int, read: Tensor, product: ScaledProduct
+) -> None:
     if phases in sums:
         product.add_to(matrix_view(sums[phases]), as_matrix(read))
     else:
@@ -170,16 +176,16 @@ class _Backward:
         self.gradients: list[Tensor | None] = [None] * len(tensors)
         self.mixing: dict[int, dict[int, Tensor]] = {}
 
-    def plain(self, one: Candidate) -> None:
+    def plain(self, one: MixedCandidate) -> None:
         x = self.tensors[one.feature]
         assert one.edge is not None
         if self.needed[one.edge]:
             flat = as_matrix(self.grad).reshape(-1)
             self._add_mixing(one, torch.dot(flat, as_matrix(x).reshape(-1)))
         if self.needed[one.feature]:
-            self._add_feature(one, self.grad * self.tensors[one.edge][one.place])
+            self._add_feature(one, self.grad * self.tensors[one.edge][one.index])
 
-    def chain(self, one: Candidate, chain: list[_Kept]) -> None:
+    def chain(self, one: MixedCandidate, chain: list[_SavedLink]) -> None:
         x = self.tensors[one.feature]
         if chain[0].read is None:
             _compute_again(one.chain, x, chain)
@@ -189,8 +195,8 @@ class _Backward:
         grad: Tensor | None = self.by_phases[phases]
         grad_sum: Tensor | None = self.grad_sum
         parameter = one.first + sum(len(link.parameters()) for link in one.chain)
-        for place in reversed(range(len(one.chain))):
-            link, kept = one.chain[place], chain[place]
+        for index in reversed(range(len(one.chain))):
+            link, kept = one.chain[index], chain[index]
             number = len(link.parameters())
             parameter -= number
             need_parameters = any(self.needed[parameter : parameter + number])
@@ -199,10 +205,10 @@ class _Backward:
             by_input, by_matrix, by_scale = kept.product.backward(
                 as_matrix(grad), grad_sum, as_matrix(kept.read), need_parameters
             )
-            if place == len(one.chain) - 1 and one.edge is not None and self.needed[one.edge]:
+            if index == len(one.chain) - 1 and one.edge is not None and self.needed[one.edge]:
                 self._add_mixing(one, by_scale)
-            first = place == 0
-            x = kept.x if kept.x is not None else _input_of(one.chain, chain, place)
+            first = index == 0
+            x = kept.x if kept.x is not None else _input_of(one.chain, chain, index)
             grad, by_parameters = link.backward(
                 as_images(by_input, kept.read),
                 by_matrix,
@@ -214,42 +220,42 @@ class _Backward:
                 self.gradients[parameter : parameter + len(by_parameters)] = by_parameters
             if not first:
                 assert grad is not None
-                phases_before = one.chain[place - 1].phases
+                phases_before = one.chain[index - 1].phases
                 grad = next_input_gradient(grad, x, phases_before, link.phases)
                 grad_sum = None
         if self.needed[one.feature]:
             assert grad is not None
             self._add_feature(one, grad)
 
-    def _add_mixing(self, one: Candidate, gradient: Tensor) -> None:
+    def _add_mixing(self, one: MixedCandidate, gradient: Tensor) -> None:
         assert one.edge is not None
-        self.mixing.setdefault(one.edge, {})[one.place] = gradient
+        self.mixing.setdefault(one.edge, {})[one.index] = gradient
 
-    def _add_feature(self, one: Candidate, gradient: Tensor) -> None:
+    def _add_feature(self, one: MixedCandidate, gradient: Tensor) -> None:
         have = self.gradients[one.feature]
         self.gradients[one.feature] = gradient if have is None else have.add_(gradient)
 
     def result(self) -> list[Tensor | None]:
         nothing = self.grad.new_zeros(())
         for edge, found in self.mixing.items():
-            places = range(len(self.tensors[edge]))
-            self.gradients[edge] = torch.stack([found.get(place, nothing) for place in places])
-        for place, tensor in enumerate(self.tensors):
-            if tensor.ndim == 1 and self.needed[place] and self.gradients[place] is None:
-                self.gradients[place] = torch.zeros_like(tensor)  # an edge of nothing but 'zero'
+            indices = range(len(self.tensors[edge]))
+            self.gradients[edge] = torch.stack([found.get(index, nothing) for index in indices])
+        for index, tensor in enumerate(self.tensors):
+            if tensor.ndim == 1 and self.needed[index] and self.gradients[index] is None:
+                self.gradients[index] = torch.zeros_like(tensor)  # an edge of nothing but 'zero'
         return self.gradients
 
 
-def _input_of(links: Sequence[Link], chain: list[_Kept], place: int) -> Tensor:
+def _input_of(links: Sequence[Link], chain: list[_SavedLink], index: int) -> Tensor:
     """What a later link of a chain read, made again."""
-    before = chain[place - 1]
+    before = chain[index - 1]
     assert before.read is not None
-    return next_input(before.product, before.read, links[place - 1].phases, links[place].phases)
+    return next_input(before.product, before.read, links[index - 1].phases, links[index].phases)
 
 
-def _compute_again(links: Sequence[Link], x: Tensor, chain: list[_Kept]) -> None:
-    for place, (link, kept) in enumerate(zip(links, chain, strict=True)):
+def _compute_again(links: Sequence[Link], x: Tensor, chain: list[_SavedLink]) -> None:
+    for index, (link, kept) in enumerate(zip(links, chain, strict=True)):
         kept.x, kept.read = x, link.before_product(x)
         kept.product.remember(as_matrix(kept.read))
-        if place < len(links) - 1:
-            x = next_input(kept.product, kept.read, link.phases, links[place + 1].phases)
+        if index < len(links) - 1:
+            x = next_input(kept.product, kept.read, link.phases, links[index + 1].phases)

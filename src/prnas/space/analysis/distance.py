@@ -21,28 +21,28 @@ def cell_distance(one: Cell, other: Cell) -> int:
     extra = many.num_nodes - few.num_nodes
     best = 4 * many.num_nodes + many.num_nodes + few.num_nodes + 1  # more than any matching costs
 
-    def match(places: tuple[int, ...], edits: int) -> None:
+    def match(indices: tuple[int, ...], edits: int) -> None:
         # A node reads only earlier ones, so its cost is known once they have their places.
         nonlocal best
         if edits >= best:
             return
-        number = len(places)
+        number = len(indices)
         if number == few.num_nodes:
-            left = set(range(many.num_nodes)).difference(places)
+            left = set(range(many.num_nodes)).difference(indices)
             best = min(best, edits + 4 * extra + sum(_joins(many, node) for node in left))
             return
-        new = _numbering_of(places)
+        new = _numbering_of(indices)
         costs = [
             (
-                _node_distance(few.nodes[number], many.nodes[place], new)
-                + (_joins(few, number) != _joins(many, place)),
-                place,
+                _node_distance(few.nodes[number], many.nodes[index], new)
+                + (_joins(few, number) != _joins(many, index)),
+                index,
             )
-            for place in range(many.num_nodes)
-            if place not in places
+            for index in range(many.num_nodes)
+            if index not in indices
         ]
-        for cost, place in sorted(costs):
-            match((*places, place), edits + cost)
+        for cost, index in sorted(costs):
+            match((*indices, index), edits + cost)
 
     match((), 0)
     return best
@@ -52,10 +52,10 @@ def _joins(cell: Cell, number: int) -> bool:
     return NUM_INPUTS + number in cell.concat
 
 
-def _numbering_of(places: tuple[int, ...]) -> dict[int, int]:
-    """The states of one cell as those of another, whose node `places[i]` is its node i."""
+def _numbering_of(indices: tuple[int, ...]) -> dict[int, int]:
+    """The states of one cell as those of another, whose node `indices[i]` is its node i."""
     inputs = {state: state for state in range(NUM_INPUTS)}
-    return inputs | {NUM_INPUTS + at: NUM_INPUTS + place for at, place in enumerate(places)}
+    return inputs | {NUM_INPUTS + at: NUM_INPUTS + index for at, index in enumerate(indices)}
 
 
 def _node_distance(one: Node, other: Node, new: dict[int, int]) -> int:

@@ -44,7 +44,7 @@ def parent_probability(changes: Iterable[EdgeChange]) -> float | None:
 
 def discovered(cell: CellPools) -> frozenset[Operation]:
     """Every operation that any edge of the cell has ever held."""
-    return frozenset(op for pool in cell.edges for op in pool.held)
+    return frozenset(op for pool in cell.edges for op in pool.ever_held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def edge_statistics(pool: EdgePool, change: EdgeChange | None = None) -> PoolSta
         kernels=kernel_shares(pool.candidates),
         similarity=pool_similarity(pool.candidates),
         parent_probability=parent_probability([change] if change else []),
-        num_discovered=len(pool.held),
+        num_discovered=len(pool.ever_held),
     )
 
 
