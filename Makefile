@@ -4,8 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 SETUP_FILES := pyproject.toml constraints.txt Makefile
+NODE := node_modules
+BIOME := $(NODE)/.bin/biome
+HAS_NPM := $(shell command -v npm 2>/dev/null)
 
-.PHONY: bench search test test-slow torture lint types format clean help
+.PHONY: bench search test test-slow torture lint lint-web types format format-web clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -14,9 +17,9 @@ help:
 	@echo "make test-slow  the checks that take minutes"
 	@echo "make torture    faults on purpose, thousands of them (about an hour)"
 	@echo "make bench      ratios of speed and memory, side by side (about half an hour)"
-	@echo "make lint       ruff: rules and formatting"
+	@echo "make lint       rules and formatting: ruff, and biome for the report's scripts and styles"
 	@echo "make types      pyright"
-	@echo "make format     let ruff rewrite the sources"
+	@echo "make format     let ruff and biome rewrite the sources"
 	@echo "make clean      remove the environment and caches"
 
 search: $(VENV)/.installed
@@ -50,6 +53,7 @@ bench: $(VENV)/.installed-dev
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory lint-web
 
 types: $(VENV)/.installed-dev
 	$(BIN)/pyright
@@ -57,9 +61,23 @@ types: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	@$(MAKE) --no-print-directory format-web
+
+# The report's scripts and styles. With PRNAS_NEED_NPM set, a missing npm is a failure.
+ifdef HAS_NPM
+lint-web: $(NODE)/.installed
+	$(BIOME) check --error-on-warnings
+
+format-web: $(NODE)/.installed
+	$(BIOME) check --write
+else
+lint-web format-web:
+	@echo "skipped the report's scripts and styles: npm is missing (Debian: apt-get install npm)"
+	@test -z "$$PRNAS_NEED_NPM" || { echo "PRNAS_NEED_NPM is set: they must be checked"; exit 1; }
+endif
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NODE) .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -73,3 +91,7 @@ $(VENV)/.installed: $(SETUP_FILES) | $(BIN)/python
 $(VENV)/.installed-dev: $(SETUP_FILES) | $(BIN)/python
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
+
+$(NODE)/.installed: package.json package-lock.json
+	npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

@@ -13,7 +13,7 @@ from prnas import cli
 from prnas.commands import retrain
 from prnas.commands.figures import folder_names, write_figures
 from prnas.drawing.picture import Picture
-from prnas.report import plots as figure_plots
+from prnas.report import plots
 from prnas.report.read_run import read_view
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli
@@ -150,7 +150,7 @@ def test_figures_of_several_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     from prnas.report import figures
 
     # One plot of each is enough here.
-    monkeypatch.setattr(figures, "plots_of", lambda run: figure_plots.plots_of(run)[:1])
+    monkeypatch.setattr(figures, "plots_of", lambda view: plots.plots_of(view)[:1])
     monkeypatch.setattr(figures, "draw_cell", lambda _: Picture(600.0, 100.0, ()))
     monkeypatch.setattr(figures, "draw_genotype", lambda _: Picture(100.0, 100.0, ()))
     views = [

@@ -7,15 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prnas.models.metrics import (
-    Z_95,
-    Confusion,
-    confusion_matrix,
-    confusions,
-    interval,
-    loss_sum,
-    ranks,
-)
+from prnas.models.confusions import Confusion, confusions
+from prnas.models.metrics import Z_95, confusion_matrix, interval, loss_sum, ranks
 
 # Whole numbers, so that equal logits are common.
 VALUES = st.one_of(st.integers(-3, 3).map(float), st.floats(-30, 30))

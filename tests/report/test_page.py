@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from prnas.data.catalog import ABOUT
 from prnas.io.errors import FormatError
 from prnas.report.comparison import spread
+from prnas.report.confusion import confusion_of
 from prnas.report.cycles import softmax
 from prnas.report.differences import differences
 from prnas.report.html import SCRIPTS, STYLES, escaped_json, policy, render
 from prnas.report.page import page_data, view_of
 from prnas.report.plain_data import pick, rounded
-from prnas.report.search_view import CLASSES
-from prnas.report.training_view import confusion
+from prnas.report.search_view import CLASSES, SearchView
 from prnas.report.view import RunInfo, View, device
 from prnas.runs.record_reader import RecordReader
 from prnas.runs.records import CycleRecord, EpochRecord, Record, TrainedRecord, from_line, to_line
@@ -37,6 +37,7 @@ from tests.support.synthetic_runs import (
     training_records,
 )
 from tests.support.synthetic_search import quick
+from tests.support.views import training_view
 
 
 def search_view(*overrides: str, seed: int = 0, **options: Any) -> View:
@@ -48,25 +49,26 @@ def search_view(*overrides: str, seed: int = 0, **options: Any) -> View:
 
 
 def test_epochs_as_columns() -> None:
-    run = search_view().data()
+    view = search_view()
+    run = view.data()
     epochs = [one for one in search_records() if isinstance(one, EpochRecord)]
-    columns = run["epochs"]
+    columns = view.epochs.columns
     assert columns["validation_accuracy"] == [
         rounded(one.scores["validation"].accuracy) for one in epochs
     ]
     assert columns["architecture_loss"][0] is None  # a grace epoch
-    assert columns["grace"] == [int(one.grace) for one in epochs]
     assert {len(column) for column in columns.values()} == {20}
     assert run["schedule"][0] == [3, 1, 3, 6]
     assert run["seconds"] == rounded(sum(one.seconds for one in epochs))
     assert run["ended"]
-    assert run["batches"][1] == (3.0, 64)  # where the second cycle starts
+    assert view.epochs.batches[1] == (3.0, 64)  # where the second cycle starts
 
 
 def test_cycles_are_those_of_the_records() -> None:
-    run = search_view().data()
+    view = search_view()
+    assert isinstance(view, SearchView)
     records = [one for one in search_records() if isinstance(one, CycleRecord)]
-    cycles = run["cycles"]
+    cycles = view.data()["cycles"]
     labels = cycles["operations"]
     assert len(cycles["steps"]["normal"]) == 9
     for role in ("normal", "reduction"):
@@ -84,19 +86,19 @@ def test_cycles_are_those_of_the_records() -> None:
                 ]
             # The statistics that the search recorded are those of the pools after the cycle.
             recorded = record.statistics[role]["cell"]
-            shown = cycles["pools"][role][cycle + 1]
+            shown = view.cycles.pools[role][cycle + 1]
             assert shown["types"] == pytest.approx(recorded["types"], abs=1e-4)
             assert shown["kernels"] == pytest.approx(recorded["kernels"], abs=1e-4)
             if recorded["similarity"] is not None:
                 assert shown["similarity"] == pytest.approx(recorded["similarity"], abs=1e-4)
             expected = recorded["parent_probability"]
-            assert cycles["parents"][role][cycle] == (expected and rounded(expected))
+            assert view.cycles.parents[role][cycle] == (expected and rounded(expected))
     initial = [from_label(label) for label in quick().to_data()["space"]["initial_pool"]]
-    assert cycles["pools"]["normal"][0]["types"] == type_shares(initial)
-    assert cycles["pools"]["normal"][0]["kernels"] == {
+    assert view.cycles.pools["normal"][0]["types"] == type_shares(initial)
+    assert view.cycles.pools["normal"][0]["kernels"] == {
         str(size): share for size, share in kernel_shares(initial).items()
     }
-    assert cycles["discoverable"] == 15
+    assert view.cycles.discoverable == 15
 
 
 def test_the_head() -> None:
@@ -118,6 +120,21 @@ def test_the_head() -> None:
     other = search_view("data.name=cifar100", "network.output=mean").data()["network"]
     hundred = network_size(zoo.get(NAMES[0]), classes=100, output="mean")
     assert other["parameters"] == hundred.parameters
+
+
+def test_a_recipes_description_is_not_said_of_other_data() -> None:
+    assert "embedded digits" in search_view().data()["description"]
+    assert search_view("data.name='folder:x'").data()["description"] == ""
+    own = search_view("data.name='folder:x'", "description=my own words").data()
+    assert own["description"] == "my own words"
+
+
+def test_the_images_that_train_the_weights_are_those_that_do_not_validate() -> None:
+    (validated,) = {
+        one.scores["validation"].images for one in search_records() if isinstance(one, EpochRecord)
+    }
+    facts = dict(search_view("data.architecture_share=0.2").data()["facts"])
+    assert f"about {4 * validated:,} images train the weights" in facts["Data"]
 
 
 def test_an_unfinished_run_says_how_to_go_on() -> None:
@@ -233,15 +250,49 @@ def test_runs_of_one_config_are_one_group() -> None:
     assert distances[5] == [None] * 6
 
 
+def test_where_the_data_lie_makes_no_other_config() -> None:
+    views = [
+        search_view(*setting, seed=seed)
+        for seed, setting in enumerate(
+            ([], ["data.root=/elsewhere"], ["data.workers=0"], ["data.storage=memory"])
+        )
+    ]
+    assert [one["runs"] for one in page_data(views)["comparison"]["groups"]] == [[0, 1, 2, 3]]
+
+
+def test_seeds_of_several_configs_share_an_axis() -> None:
+    views = [training_view(f"{seed}", seed) for seed in range(5)]
+    for view in views[:2]:
+        view.info.config["training"]["lr"] = 0.5
+    searches, trainings = page_data(views)["comparison"]["results"]
+    assert searches["strips"] == []
+    assert searches["range"] is None
+    strips = trainings["strips"]
+    assert [(one["letter"], one["n"]) for one in strips] == [("A", 2), ("B", 3)]
+    low, high = trainings["range"]
+    for strip in strips:
+        assert low < strip["mean"] - strip["sd"]
+        assert strip["mean"] + strip["sd"] < high
+        assert all(low < value < high for _, value in strip["dots"])
+    assert [seed for seed, _ in strips[1]["dots"]] == [2, 3, 4]
+    # A single config needs no letter, and an unfinished run has no result.
+    one = page_data([training_view("a"), training_view("b", 1, end=False)])["comparison"]
+    assert (one["groups"][0]["letter"], one["results"][1]["strips"]) == (None, [])
+
+
 def test_what_configs_differ_in() -> None:
     views = [search_view(), search_view("weights.lr=0.1", "schedule.cycles.0.epochs=4", seed=1)]
-    rows = dict(page_data(views)["comparison"]["configs"]["search"])
+    searches, trainings = page_data(views)["comparison"]["results"]
+    assert trainings["configs"] == []
+    assert "not the networks" in searches["note"]
+    rows = dict(searches["configs"])
     assert rows["Data"] == ["digits", "digits"]
     assert rows["Setting"] == ["darts-like", "darts-like"]
     assert rows["weights.lr"][1] == "0.1"
     assert rows["schedule.cycles[1].epochs"] == ["3", "4"]
     assert not {"seed", "data.name"} & rows.keys()
-    assert page_data(views[:1] * 2)["comparison"]["configs"] == {"search": [], "training": []}
+    same = page_data(views[:1] * 2)["comparison"]["results"][0]
+    assert (same["configs"], same["note"]) == ([], "")
     many = [{"x": {str(i): i * sign for i in range(1, 100)}} for sign in (1, -1)]
     *_, last = differences(many, training=False)
     assert last == ("and 59 keys more", ["…", "…"])
@@ -249,6 +300,8 @@ def test_what_configs_differ_in() -> None:
     told = dict(differences(odd, training=True))
     assert told["Genotype"] == ["genotype 1", "genotype 2"]
     assert told["network"] == ["[1]", "–"]
+    labels = [{"pool": ["conv 3x3 ×[1]"]}, {"pool": []}]
+    assert dict(differences(labels, training=False))["pool"][0] == '["conv 3x3 ×[1]"]'
 
 
 def test_spread() -> None:
@@ -274,7 +327,7 @@ def test_a_training() -> None:
     assert run["test_error"] == rounded(trained.test_error)
     assert run["network"]["parameters"] == trained.parameters
     assert run["confusion"]["counts"] == trained.confusion
-    assert len(run["epochs"]["drop_path"]) == 30
+    assert len(view.epochs.columns["drop_path"]) == 30
     assert set(run["genotype"]["pictures"]) == {"normal", "reduction"}
 
 
@@ -302,14 +355,30 @@ def test_what_to_do_with_a_training() -> None:
 def test_confusion_of_many_classes_is_told_by_its_worst_pairs() -> None:
     *_, trained = training_records(classes=[f"class {i}" for i in range(200)])
     assert isinstance(trained, TrainedRecord)
-    found = confusion(trained)
+    found = confusion_of([trained])
     assert found is not None
     assert found["counts"] is None
     place, taken, count, _ = found["worst"][0]
     assert count == 5
     assert trained.confusion[place][taken] == 5
     assert len(json.dumps(found)) < 5_000
-    assert confusion(trained.model_copy(update={"confusion": [[1]]})) is None
+    for bad in ([[1]], [], [[-1] * 200] * 200):
+        assert confusion_of([trained.model_copy(update={"confusion": bad})]) is None
+
+
+def test_the_confusion_of_seeds_together() -> None:
+    trained = [training_records(seed)[-1] for seed in range(3)]
+    matrices = [one.confusion for one in trained if isinstance(one, TrainedRecord)]
+    data = page_data([training_view(f"{seed}", seed) for seed in range(3)])
+    (together,) = data["comparison"]["confusions"]
+    assert together["counts"] == [
+        [sum(matrix[i][j] for matrix in matrices) for j in range(3)] for i in range(3)
+    ]
+    assert (together["seeds"], together["run"], together["letter"]) == (3, None, None)
+    assert not any("confusion" in run for run in data["runs"])
+    # Other classes cannot be added.
+    others = page_data([training_view("a"), training_view("b", 1, classes=["cat", "dog", "bird"])])
+    assert others["comparison"]["confusions"] == []
 
 
 # --- records that are still being written

@@ -42,7 +42,7 @@ def test_it_serves_the_page_and_its_data(server: Watching) -> None:
     status, headers, body = ask(server.port, "/data.json")
     assert status == 200
     assert json.loads(body)["runs"][0]["name"] == "a run"
-    assert len(json.loads(body)["runs"][0]["epochs"]["lr"]) == 6
+    assert json.loads(body)["runs"][0]["done"] == 6
     status, again, nothing = ask(server.port, "/data.json", If_None_Match=headers["ETag"])
     assert (status, nothing) == (304, b"")
     assert again["ETag"] == headers["ETag"]
@@ -175,7 +175,7 @@ def test_it_follows_a_run_through_a_resume(tmp_path: Path) -> None:
     report = LiveReport(folder, said.append)
 
     def epochs() -> int:
-        return len(json.loads(report.data()[0])["runs"][0]["epochs"]["lr"])
+        return json.loads(report.data()[0])["runs"][0]["done"]
 
     assert epochs() == 6
     whole = file.read_text(encoding="utf-8")

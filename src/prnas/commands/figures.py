@@ -6,6 +6,7 @@ from pathlib import Path
 
 from prnas.io.atomic import write_output
 from prnas.io.errors import UserError, cannot
+from prnas.report.page import unique_names
 from prnas.report.view import View
 
 
@@ -20,18 +21,7 @@ def check_figures(folder: Path) -> None:
 def folder_names(names: Sequence[str]) -> list[str]:
     """A folder name for each run, all different, also where capitals do not count."""
     plain = [name.replace("/", "-").strip("-") or "run" for name in names]
-    taken = {name.casefold() for name in plain}
-    folders: list[str] = []
-    used: set[str] = set()
-    for name in plain:
-        free, number = name, 0
-        # A name with a number must not be that of another run.
-        while free.casefold() in used or (number and free.casefold() in taken):
-            number += 1
-            free = f"{name}-{number}"
-        used.add(free.casefold())
-        folders.append(free)
-    return folders
+    return unique_names(plain, lambda name, times: f"{name}-{times - 1}", str.casefold)
 
 
 def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
@@ -44,7 +34,7 @@ def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
         for name, view in zip(names, views, strict=True):
             target = folder if len(views) == 1 else folder / name
             target.mkdir(parents=True, exist_ok=True)
-            for file, content in figures(view.data(), view.genotype):
+            for file, content in figures(view):
                 write_output(target / file, content)
                 written.append(target / file)
     return written

@@ -12,9 +12,10 @@ from prnas.config.choices import DataPart
 from prnas.data.dataset import DataSet, Images, load
 from prnas.io.errors import UserError
 from prnas.models import metrics
+from prnas.models.confusions import Confusion, confusions
 from prnas.models.inference import Forward
 from prnas.models.matching_data import check_fit, data_config, data_settings
-from prnas.models.metrics import Confusion, Counts
+from prnas.models.metrics import Counts
 from prnas.models.model import Model
 from prnas.models.speed import Speed, measure, synchronizer
 
@@ -83,7 +84,7 @@ class Evaluation:
 
     def confusions(self, most: int = 10) -> tuple[Confusion, ...]:
         """The most frequent mistakes."""
-        return metrics.confusions(self.confusion, most)
+        return confusions(self.confusion, most)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data; the confusion matrix comes last."""

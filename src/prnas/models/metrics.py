@@ -1,8 +1,6 @@
 """What a model got right and wrong: counts, and a few lines of arithmetic on them."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,16 +8,6 @@ from torch.nn import functional as F
 
 Counts = tuple[tuple[int, ...], ...]
 Z_95 = 1.959963984540054  # 95 % of a normal distribution are this many deviations around its mean
-
-
-@dataclass(frozen=True, slots=True)
-class Confusion:
-    """Images of one class that were taken for another; `share` is that of the class's images."""
-
-    true: int
-    predicted: int
-    count: int
-    share: float
 
 
 def ranks(logits: Tensor, labels: Tensor) -> Tensor:
@@ -43,18 +31,6 @@ def confusion_matrix(labels: Tensor, predicted: Tensor, classes: int) -> Tensor:
 def loss_sum(logits: Tensor, labels: Tensor) -> float:
     """The cross-entropy of the images, in nats, added up in double precision."""
     return float(F.cross_entropy(logits.double(), labels, reduction="sum"))
-
-
-def confusions(counts: Sequence[Sequence[int]], most: int) -> tuple[Confusion, ...]:
-    """The most frequent mistakes: by number of images, then by share of the class."""
-    found = [
-        Confusion(true, predicted, count, count / sum(row))
-        for true, row in enumerate(counts)
-        for predicted, count in enumerate(row)
-        if count and predicted != true
-    ]
-    found.sort(key=lambda one: (-one.count, -one.share))
-    return tuple(found[:most])
 
 
 def interval(right: int, total: int) -> tuple[float, float]:

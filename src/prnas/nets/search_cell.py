@@ -154,7 +154,7 @@ class SearchCell(nn.Module):
         assert isinstance(module, ReluConvBN | FactorizedReduction)
         feature = FACTORIZED if isinstance(module, FactorizedReduction) else RELU
         link = PointwiseLink(module)
-        one = MixedCandidate(feature=0, edge=None, place=0, first=1, chain=(link,))
+        one = MixedCandidate(feature=0, edge=None, index=0, first=1, chain=(link,))
         tensors = [StateFeatures(x, _no_other)[feature], *link.parameters()]
         return mix([one], tensors, self.training, self.recompute)
 
@@ -205,7 +205,7 @@ class SearchCell(nn.Module):
                 MixedCandidate(
                     feature=features.index(feature),
                     edge=len(features) + edges.index(edge),
-                    place=place,
+                    index=place,
                     first=first,
                     chain=tuple(chain),
                 )

@@ -31,11 +31,12 @@ class Cycles:
         self._ops: dict[Operation, int] = {}
         self._morphisms: dict[str, int] = {}
         self._steps: dict[Role, list[Any]] = {role: [] for role in ROLES}
-        self._pools: dict[Role, list[dict[str, Any]]] = {role: [] for role in ROLES}
-        self._parents: dict[Role, list[float | None]] = {role: [] for role in ROLES}
+        # Statistics of the pools that each cycle trained, and in the end of what remained.
+        self.pools: dict[Role, list[dict[str, Any]]] = {role: [] for role in ROLES}
+        self.parents: dict[Role, list[float | None]] = {role: [] for role in ROLES}
+        self.discoverable: int | None = None  # operations that a cell can have at all
         self._seen: dict[Role, set[Operation]] = {role: set() for role in ROLES}
         self._now: dict[Role, Edges] = {}
-        self._discoverable: int | None = None
         start = _initial(nodes, initial)
         if start:
             for role in ROLES:
@@ -44,7 +45,7 @@ class Cycles:
     def add(self, record: CycleRecord) -> None:
         change = Change.from_json(record.change)
         found = record.statistics.get("discoverable")
-        self._discoverable = found if type(found) is int else self._discoverable
+        self.discoverable = found if type(found) is int else self.discoverable
         for role in ROLES:
             edges = [[_operation(label) for label in pool] for pool in record.pools[role]]
             changes = change.cell(role).edges
@@ -53,7 +54,7 @@ class Cycles:
                 raise FormatError(
                     [f"cycle {record.cycle}: the {role} cell's edges differ in number"]
                 )
-            if not self._pools[role]:
+            if not self.pools[role]:
                 self._set(role, edges)
             self._steps[role].append(
                 [
@@ -61,7 +62,7 @@ class Cycles:
                     for one in zip(edges, weights, changes, strict=True)
                 ]
             )
-            self._parents[role].append(rounded(parent_probability(changes)))
+            self.parents[role].append(rounded(parent_probability(changes)))
             self._set(role, [_after(*one) for one in zip(edges, changes, strict=True)])
 
     def _edge(
@@ -92,7 +93,7 @@ class Cycles:
         self._now[role] = edges
         self._seen[role].update(everyone)
         similarities = [value for pool in edges if (value := pool_similarity(pool)) is not None]
-        self._pools[role].append(
+        self.pools[role].append(
             {
                 "types": {name: rounded(share) for name, share in _types(everyone).items()},
                 "kernels": {
@@ -106,9 +107,10 @@ class Cycles:
     def _number(self, op: Operation) -> int:
         return self._ops.setdefault(op, len(self._ops))
 
-    def _colors(self) -> dict[str, str]:
+    @property
+    def colors(self) -> dict[str, str]:
         """The colour of every category that the page shows, in their order."""
-        held = {op.category for op in self._ops}
+        held = {op.category for ops in self._seen.values() for op in ops}
         shown = [name for name in CATEGORIES if name in ALWAYS_SHOWN or name in held]
         return {name: color_of(name).name for name in shown}
 
@@ -119,14 +121,11 @@ class Cycles:
         }
         return {
             "steps": self._steps,
-            "pools": self._pools,
-            "parents": self._parents,
             "now": now,
-            "discoverable": self._discoverable,
             "positions": _positions(max(map(len, now.values()), default=0)),
             "operations": [op.label for op in self._ops],
             "types": [op.category for op in self._ops],
-            "colors": self._colors(),
+            "colors": self.colors,
             "morphisms": list(self._morphisms),
         }
 

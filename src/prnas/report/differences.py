@@ -7,7 +7,10 @@ from typing import Any, cast
 from prnas.report.plain_data import pick, text_at, whole_at
 
 # What two runs of one experiment may differ in: luck, and how they were computed and kept.
-NOT_SCIENCE = ("seed", "compute", "checkpoints", "description")
+NOT_SCIENCE = (
+    *("seed", "compute", "checkpoints", "description"),
+    *("data.root", "data.storage", "data.workers"),
+)
 TOLD_ANYWAY = ("data.name", "space.name", "network.cells", "network.channels")
 MOST_KEYS = 40  # that are told
 LONGEST_VALUE = 120
@@ -38,9 +41,15 @@ def differences(configs: Sequence[Mapping[str, Any]], training: bool) -> Rows:
     return rows
 
 
-def science(config: Mapping[str, Any]) -> dict[str, Any]:
+def science(config: Mapping[str, Any], section: str = "") -> dict[str, Any]:
     """A config without what two runs of one experiment may differ in."""
-    return {key: value for key, value in config.items() if key not in NOT_SCIENCE}
+    return {
+        key: science(cast(Mapping[str, Any], value), f"{section}{key}.")
+        if isinstance(value, Mapping)
+        else value
+        for key, value in config.items()
+        if f"{section}{key}" not in NOT_SCIENCE
+    }
 
 
 def _network(config: Mapping[str, Any]) -> str:
@@ -64,7 +73,11 @@ def _leaves(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
         for number, inner in enumerate(cast(list[Any], value), 1):
             yield from _leaves(inner, f"{place}[{number}]")
     elif place != "genotype":
-        yield place, value if isinstance(value, str) else json.dumps(value, default=str)
+        yield place, value if isinstance(value, str) else _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _clipped(text: str) -> str:

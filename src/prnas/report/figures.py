@@ -15,10 +15,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from prnas.drawing.cells import draw_cell, draw_genotype
+from prnas.drawing.colors import PALETTE
+from prnas.drawing.confusion import draw_confusion
 from prnas.drawing.matplotlib_writer import to_bytes
 from prnas.drawing.picture import Box, Curve, Item, Picture, Point, Polygon, Text, to_svg
-from prnas.report.plots import Band, Data, Line, Plot, bands_of, plots_of
-from prnas.space.genotype import ROLES, Genotype
+from prnas.report.confusion import is_sound
+from prnas.report.plots import Line, Plot, Values, plots_of
+from prnas.report.training_view import TrainingView
+from prnas.report.view import View
+from prnas.space.genotype import ROLES
 
 FORMATS = ("svg", "pdf")
 COLUMN, PAGE = 3.35, 6.9  # inches: one column, and both with the gap between them
@@ -41,9 +46,13 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def figures(run: Data, genotype: Genotype | None) -> Iterator[tuple[str, bytes]]:
+COLORS = {color.name: color.line for color in PALETTE}  # as on the page
+DASH_UNIT = 1.8  # pixels: the width of lines on the page, which dashes are made for
+
+
+def figures(view: View) -> Iterator[tuple[str, bytes]]:
     """(file name, content) of every figure: each plot by itself, all together, the cells."""
-    plots, bands = plots_of(run), bands_of(run)
+    plots = [plot for plot in plots_of(view) if any(_has_values(line) for line in plot.lines)]
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # the reader's own matplotlibrc must not change them
         matplotlib.rcParams.update(STYLE)
@@ -51,22 +60,28 @@ def figures(run: Data, genotype: Genotype | None) -> Iterator[tuple[str, bytes]]
             # Fixed margins, so that the axes of all figures are alike (and it is much quicker).
             figure = Figure(figsize=(COLUMN, HEIGHT))
             figure.subplots_adjust(left=0.13, right=0.98, bottom=0.19, top=0.83)
-            _draw(figure.add_subplot(), plot, bands, run)
-            yield from _files(plot.name, figure)
+            _draw(figure.add_subplot(), plot, view)
+            yield from _files(plot.id, figure)
         if plots:
-            yield from _files("all", _together(plots, bands, run))
-        if run.get("confusion"):
-            yield from _files("confusion", _confusion(run["confusion"]))
-    if genotype is not None:
-        pictures = {f"cell-{role}": draw_cell(genotype.cell(role)) for role in ROLES}
-        pictures["cells"] = draw_genotype(genotype)
-        for name, picture in pictures.items():
-            fitting = _fitting(picture, PAGE * POINTS)
-            yield f"{name}.svg", to_svg(fitting).encode()
-            yield f"{name}.pdf", to_bytes(fitting, "pdf")
+            yield from _files("all", _together(plots, view))
+    for name, picture in _pictures(view):
+        fitting = _fitting(picture, PAGE * POINTS)
+        yield f"{name}.svg", to_svg(fitting).encode()
+        yield f"{name}.pdf", to_bytes(fitting, "pdf")
 
 
-def _together(plots: Sequence[Plot], bands: Sequence[Band], run: Data) -> Figure:
+def _pictures(view: View) -> Iterator[tuple[str, Picture]]:
+    """What prnas lays out itself: the cells, and what classes were taken for."""
+    if view.genotype is not None:
+        for role in ROLES:
+            yield f"cell-{role}", draw_cell(view.genotype.cell(role))
+        yield "cells", draw_genotype(view.genotype)
+    trained = view.trained if isinstance(view, TrainingView) else None
+    if trained is not None and is_sound(trained):
+        yield "confusion", draw_confusion(trained.confusion, trained.class_names)
+
+
+def _together(plots: Sequence[Plot], view: View) -> Figure:
     """The paper's Figure 3: all plots on one page's width."""
     columns = 3
     rows = math.ceil(len(plots) / columns)
@@ -81,26 +96,30 @@ def _together(plots: Sequence[Plot], bands: Sequence[Band], run: Data) -> Figure
         hspace=0.9,
     )
     for number, plot in enumerate(plots, 1):
-        _draw(figure.add_subplot(rows, columns, number), plot, bands, run)
+        _draw(figure.add_subplot(rows, columns, number), plot, view)
     return figure
 
 
-def _draw(axes: Axes, plot: Plot, bands: Sequence[Band], run: Data) -> None:
-    for band in bands:
-        axes.axvspan(band.start, band.grace_end, color="#eceff1", linewidth=0, zorder=0)
+def _draw(axes: Axes, plot: Plot, view: View) -> None:
+    for band in view.bands:
+        grace_end = band.start + band.grace
+        axes.axvspan(band.start, grace_end, color="#eceff1", linewidth=0, zorder=0)
         axes.axvline(band.start, color="#b0b8be", linewidth=0.4, linestyle=(0, (2, 2)), zorder=0.5)
+    scale, unit = plot.format.scale, plot.format.unit
     for line in plot.lines:
-        _line(axes, line, 100.0 if plot.shares else 1.0)
-    epochs = len(run["epochs"]["lr"])
-    axes.set_xlim(0, max(1, epochs))
-    scale = 100.0 if plot.shares else 1.0
+        _line(axes, line, scale)
+    axes.set_xlim(0, max(1, view.epochs.done))
     low = None if plot.low is None else plot.low * scale
     # A little room, so that lines at the bounds are seen whole.
     high = None if plot.high is None else plot.high * scale * 1.03
     axes.set_ylim(bottom=low, top=high)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    if plot.format.whole:
+        locator = MaxNLocator(nbins="auto", steps=[1, 2, 5, 10], integer=True)
+        axes.yaxis.set_major_locator(locator)
     axes.set_xlabel("epoch")
-    axes.set_title(plot.title, fontsize=7, loc="left", pad=10 if len(plot.lines) > 1 else 4)
+    title = f"{plot.title} ({unit})" if unit else plot.title
+    axes.set_title(title, fontsize=7, loc="left", pad=10 if len(plot.lines) > 1 else 4)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if len(plot.lines) > 1:
@@ -118,52 +137,32 @@ def _draw(axes: Axes, plot: Plot, bands: Sequence[Band], run: Data) -> None:
 
 
 def _line(axes: Axes, line: Line, scale: float) -> None:
-    values = [math.nan if value is None else value * scale for value in line.ys]
+    values = list(line.ys)
+    xs = list(range(1, len(values) + 1) if line.xs is None else line.xs)
+    if line.until is not None and values:
+        xs, values = [*xs, line.until], [*values, values[-1]]
+    dash = [float(length) / DASH_UNIT for length in line.dash.split()]
     axes.plot(
-        list(line.xs),
-        values,
+        xs,
+        [math.nan if value is None else value * scale for value in values],
         label=line.label,
-        color=line.color,
-        linestyle=line.style,
-        drawstyle="steps-post" if line.step else "default",
+        color=COLORS[line.color],
+        linestyle=(0, dash) if dash else "-",
+        drawstyle="default" if line.until is None else "steps-post",
         # A value between two gaps is a point, which a line alone would not show.
-        marker="." if _has_lonely(line) else None,
+        marker="." if _has_lonely(values) else None,
         markersize=2.5,
     )
 
 
-def _has_lonely(line: Line) -> bool:
-    known = [False, *(value is not None for value in line.ys), False]
+def _has_values(line: Line) -> bool:
+    return any(value is not None for value in line.ys)
+
+
+def _has_lonely(values: Values) -> bool:
+    known = [False, *(value is not None for value in values), False]
     triples = zip(known, known[1:], known[2:], strict=False)
     return any(here and not before and not after for before, here, after in triples)
-
-
-def _confusion(confusion: Data) -> Figure:
-    """Rows are the true classes; the shade is the share of a row."""
-    counts: list[list[int]] | None = confusion["counts"]
-    figure = Figure(figsize=(COLUMN, COLUMN))
-    figure.subplots_adjust(left=0.25, right=0.97, bottom=0.25, top=0.97)
-    axes = figure.add_subplot()
-    if counts is None:
-        axes.set_axis_off()
-        return figure
-    shares = [[count / max(1, sum(row)) for count in row] for row in counts]
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    size: int = confusion["size"]
-    if size <= 20:
-        names = [str(confusion["names"].get(str(place), place))[:14] for place in range(size)]
-        axes.set_xticks(range(size), names, rotation=60, ha="right", parse_math=False)
-        axes.set_yticks(range(size), names, parse_math=False)
-        for row, line in enumerate(counts):
-            for column, count in enumerate(line):
-                if count:
-                    color = "white" if shares[row][column] > 0.5 else "black"
-                    axes.text(
-                        column, row, str(count), ha="center", va="center", color=color, fontsize=5
-                    )
-    axes.set_xlabel("taken for")
-    axes.set_ylabel("class")
-    return figure
 
 
 def _files(name: str, figure: Figure) -> Iterator[tuple[str, bytes]]:

@@ -3,15 +3,16 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+# Modules in an order in which each comes after those whose values it needs at once.
 SCRIPTS = (
     *("dom.js", "format.js", "picture.js", "scale.js", "chart.js", "charts.js", "timeline.js"),
-    *("head.js", "search_charts.js", "cells.js", "tree.js", "training.js", "compare.js"),
-    *("live.js", "main.js"),
+    *("head.js", "tree.js", "cells.js", "confusion.js", "compare.js", "live.js", "main.js"),
 )
 _ASSETS = files("prnas.report") / "assets"
 STYLES = ("base.css", "charts.css", "cells.css", "print.css")
@@ -57,6 +58,8 @@ def _template(live: bool) -> tuple[str, str, str]:
 def _joined(names: tuple[str, ...]) -> str:
     text = "\n".join((_ASSETS / name).read_text(encoding="utf-8").strip() for name in names)
     if names == SCRIPTS:
+        # One script, whose checksum the policy can name: the modules share a scope.
+        text = re.sub(r"^(import [^;]*;\n|export )", "", text, flags=re.MULTILINE)
         text = f'(() => {{\n"use strict";\n{text}\n}})();'
     return f"\n{text}\n"
 

@@ -1,6 +1,7 @@
 """From runs to a page."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from prnas.io.atomic import write_atomically
 from prnas.report.comparison import comparison
 from prnas.report.group import GroupInfo, several_head
 from prnas.report.html import render
+from prnas.report.plots import compared_plots, plots_of, sections
 from prnas.report.search_view import SearchView
 from prnas.report.training_view import TrainingView
 from prnas.report.view import RunInfo, View
@@ -22,23 +24,66 @@ def page_data(
 ) -> dict[str, Any]:
     """What the page of one run, or of several under a title, is made from."""
     runs = [view.data() for view in views]
-    ended = all(view.ended for view in views) if group is None else group.ended(views)
-    title = group.name if group else title
-    if len(views) == 1:
-        name = group.name if group else None
-        return {"runs": runs, "comparison": None, "title": None, "group": name, "ended": ended}
-    found = comparison(views, runs)
-    for run in runs:
-        if "cycles" in run:  # of every edge's pools, a comparison shows nothing
-            run["cycles"] = {**run["cycles"], "steps": {}, "now": {}}
-    return {
+    data: dict[str, Any] = {
         "runs": runs,
-        "comparison": found,
-        "title": title,
+        "comparison": None,
+        "title": None,
         "group": group.name if group else None,
-        "ended": ended,
+        "ended": all(view.ended for view in views) if group is None else group.ended(views),
+    }
+    if len(views) == 1:
+        kind = views[0].kind
+        return {**data, "curves": {kind: _curves(views, sections(plots_of(views[0]), kind))}}
+    names = unique_names([view.info.name for view in views])
+    compared = comparison(views, runs, names)
+    for run in runs:  # of every edge's pools, and of single matrices, a comparison shows nothing
+        run.pop("cycles", None)
+        run.pop("confusion", None)
+    curves: dict[str, Any] = {}
+    for kind in dict.fromkeys(view.kind for view in views):
+        members = [i for i, view in enumerate(views) if view.kind == kind]
+        same = [views[i] for i in members]
+        plots = compared_plots(same, [names[i] for i in members])
+        curves[kind] = _curves(same, sections(plots))
+    return {
+        **data,
+        "names": names,
+        "comparison": compared,
+        "curves": curves,
+        "title": group.name if group else title,
         "head": several_head(views, group),
     }
+
+
+def _curves(views: Sequence[View], drawn: list[dict[str, Any]]) -> dict[str, Any]:
+    """Plots over the same epochs, and the cycles of those if all runs have the same."""
+    bands = views[0].bands
+    same = all(view.bands == bands for view in views)
+    return {
+        "done": max(view.epochs.done for view in views),
+        "end": max(1, *(max(view.planned, view.epochs.done) for view in views)),
+        "cycles": [asdict(band) for band in bands] if same else [],
+        "sections": drawn,
+    }
+
+
+def unique_names(
+    names: Sequence[str],
+    again: Callable[[str, int], str] = lambda name, times: f"{name} ({times})",
+    same: Callable[[str], str] = str,
+) -> list[str]:
+    """A name for each run that no other has; names of which `same` is equal count as one."""
+    wanted, used = {same(name) for name in names}, set[str]()
+    unique: list[str] = []
+    for name in names:
+        free, times = name, 1
+        # A name that is made up must not be that of a run to come.
+        while same(free) in used or (times > 1 and same(free) in wanted):
+            times += 1
+            free = again(name, times)
+        used.add(same(free))
+        unique.append(free)
+    return unique
 
 
 def write_page(

@@ -1,7 +1,7 @@
 """Plain data, picked with care: configs and environments come from files that anyone may edit."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 DIGITS = 5  # significant ones: more than any plot shows, and few bytes
@@ -13,10 +13,6 @@ def rounded(value: float | None) -> float | None:
         return None
     short = float(f"{value:.{DIGITS}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
-
-
-def rounded_all(values: Iterable[float | None]) -> list[float | None]:
-    return [rounded(value) for value in values]
 
 
 def pick(data: Any, path: str) -> Any:

@@ -1,194 +1,286 @@
-"""The plots of a report as plain values, for figures in a paper."""
+"""Every plot of a report, listed once: pages, comparisons and a paper's figures draw this list."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import Any
 
-from prnas.drawing.colors import PALETTE
+from prnas.report.search_view import SearchView
+from prnas.report.view import View
 from prnas.space.genotype import ROLES, Role
 
-# As on the page.
-LINES = {color.name: color.line for color in PALETTE}
-BLUE, RED, GREEN, ORANGE, PURPLE, SKY, GRAY = (
-    LINES[name] for name in ("blue", "red", "green", "orange", "purple", "sky", "gray")
-)
-CYCLED = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GRAY)
-STYLES = ("-", "--", ":", "-.")
-Data = Mapping[str, Any]
-Values = Sequence[float | None]
+Values = Sequence[float | None]  # None is a gap
+PoolValue = Callable[[Mapping[str, Any]], float | None]
+
+# Names of Okabe and Ito's colours, and dashes as SVG has them: colours alone are not for everyone.
+KERNEL_COLORS = ("blue", "orange", "green", "red", "purple", "sky", "gray")
+RUN_COLORS = ("blue", "red", "green", "orange", "purple", "sky", "gray")
+DASHES = ("", "6 3", "2 3", "9 3 2 3", "1 3")
+HELD_OUT = ("validation", "test")  # scores on images that train nothing: they are compared first
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How values are written: by functions of the page's script, and in a figure in a unit."""
+
+    name: str
+    tick: str  # at the axis
+    unit: str = ""
+    scale: float = 1.0
+    whole: bool = False  # counts, which have no ticks between them
+
+
+PERCENT = Format("percent", "share", "%", 100.0)
+EXACT_PERCENT = Format("exactPercent", "share", "%", 100.0)
+SMALL_PERCENT = Format("percent", "percent", "%", 100.0)
+LOSS = Format("thousandths", "short")
+SIMILARITY = Format("hundredths", "hundredths")
+RATE = Format("rate", "rate")
+COUNT = Format("whole", "whole", whole=True)
+SECONDS = Format("seconds", "short")
+MEMORY = Format("memory", "memory", "GB", 1e-9)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Values at epochs; `step`: each holds until the next."""
+    """Values at the ends of epochs, or at `xs`.
+
+    With `until`, each value holds until the next, and the last until there. `compared` is the title
+    of the plot that has this line of several runs; empty: it is not compared.
+    """
 
     label: str
-    xs: Sequence[float]
     ys: Values
-    color: str = BLUE
-    style: str = "-"
-    step: bool = False
+    color: str = "blue"
+    dash: str = ""
+    xs: Sequence[float] | None = None
+    until: float | None = None
+    compared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One plot, a file of its own; `shares`: the values are told in percent."""
+    """Lines over epochs; `low` and `high` are bounds that the data do not move."""
 
-    name: str
+    id: str
     title: str
-    lines: tuple[Line, ...]
+    section: str
+    format: Format
+    lines: Sequence[Line]
     low: float | None = None
     high: float | None = None
-    shares: bool = False
+    note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
-    """A cycle's first epochs, without architecture steps."""
-
-    start: float
-    grace_end: float
-
-
-def bands_of(run: Data) -> list[Band]:
-    cycles: list[list[int]] = run.get("schedule", [])
-    starts = accumulate((epochs for epochs, *_ in cycles), initial=0)
-    return [Band(start, start + cycle[1]) for start, cycle in zip(starts, cycles, strict=False)]
+SECTIONS = {"learning": "Learning", "pools": "What the pools hold", "machine": "Speed and memory"}
+# Beside the headings, by the kind of run.
+NOTES = {
+    ("search", "learning"): "weights, architecture: while they were trained, each on its half of "
+    "the images; shaded: grace epochs",
+    ("search", "pools"): "steps: the pools that each cycle trained",
+}
 
 
-def plots_of(run: Data) -> list[Plot]:
-    """All plots that have something to show."""
-    plots = _search_plots(run) if run["kind"] == "search" else _training_plots(run)
-    return [plot for plot in plots if any(_known(line.ys) for line in plot.lines)]
+def sections(plots: Sequence[Plot], kind: str = "") -> list[dict[str, Any]]:
+    """The plots as the page draws them, under headings; `kind`: of the single run they are of."""
+    return [
+        {
+            "id": section,
+            "title": title,
+            "note": NOTES.get((kind, section), ""),
+            "plots": [
+                _plain(plot)
+                | {"format": _plain(plot.format), "lines": [_plain(line) for line in plot.lines]}
+                for plot in plots
+                if plot.section == section
+            ],
+        }
+        for section, title in SECTIONS.items()
+        if any(plot.section == section for plot in plots)
+    ]
 
 
-def _known(values: Values) -> bool:
-    return any(value is not None for value in values)
+def _plain(value: Plot | Format | Line) -> dict[str, Any]:
+    """The fields that say something."""
+    items = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: item for name, item in items.items() if item is not None and item != ""}
 
 
-def _column(run: Data, name: str, label: str, color: str = BLUE, style: str = "-") -> Line:
-    values: Values = run["epochs"][name]
-    return Line(label, range(1, len(values) + 1), values, color, style)
+# --- the list
 
 
-def _machine_plots(run: Data) -> list[Plot]:
-    plots: list[Plot] = []
-    for name, column, title, unit in (
-        ("learning-rate", "lr", "learning rate", 1.0),
-        ("batch-size", "batch", "batch size", 1.0),
-        ("seconds", "seconds", "seconds per epoch", 1.0),
-        ("images-per-second", "speed", "images per second", 1.0),
-        ("memory", "memory", "peak memory (GB)", 1e9),
-    ):
-        line = _column(run, column, title)
-        values = [None if value is None else value / unit for value in line.ys]
-        made = Line(title, line.xs, values)
-        changes: list[tuple[float, float]] = run.get("batches", [])
-        if column == "batch" and changes:  # where it changed, also within an epoch
-            xs, sizes = zip(*changes, strict=True)
-            made = Line(title, [*xs, len(values)], [*sizes, sizes[-1]], step=True)
-        plots.append(Plot(name, title, (made,), low=0.0))
-    return plots
+def plots_of(view: View) -> list[Plot]:
+    """All plots of a run, also those that have nothing to show yet."""
+    if isinstance(view, SearchView):
+        plots = [*_search_scores(view), *_columns(view), *_pools(view)]
+    else:
+        plots = [*_training_scores(view), *_columns(view)]
+    return sorted(plots, key=lambda plot: tuple(SECTIONS).index(plot.section))
 
 
-def _search_plots(run: Data) -> list[Plot]:
-    def scores(what: str) -> tuple[Line, ...]:
-        return (
-            _column(run, f"weights_{what}", "weights"),
-            _column(run, f"architecture_{what}", "architecture", SKY, "--"),
-            _column(run, f"validation_{what}", "validation", RED),
-        )
+def _search_scores(view: View) -> Iterator[Plot]:
+    for what, form in (("accuracy", PERCENT), ("loss", LOSS)):
+        lines = [
+            _column(view, f"weights_{what}", "weights", compared=f"Training {what}"),
+            _column(view, f"architecture_{what}", "architecture", "sky", DASHES[1]),
+            _column(view, f"validation_{what}", "validation", "red", compared=f"Validation {what}"),
+        ]
+        yield Plot(what, what.capitalize(), "learning", form, lines)
 
-    plots = [Plot("accuracy", "accuracy (%)", scores("accuracy"), shares=True)]
-    plots += [Plot("loss", "loss", scores("loss")), *_machine_plots(run)]
+
+def _training_scores(view: View) -> Iterator[Plot]:
+    for what, form, low in (("error", EXACT_PERCENT, 0.0), ("loss", LOSS, None)):
+        lines = [
+            _column(view, f"training_{what}", "training", compared=f"Training {what}"),
+            _column(view, f"test_{what}", "test", "red", compared=f"Test {what}"),
+        ]
+        yield Plot(what, what.capitalize(), "learning", form, lines, low)
+
+
+# Plots of a single line: id, title, column, format.
+COLUMNS = (
+    ("learning-rate", "Learning rate", "lr", RATE),
+    ("drop-path", "Drop-path", "drop_path", SMALL_PERCENT),
+    ("batch-size", "Batch size", "batch", COUNT),
+    ("seconds", "Seconds per epoch", "seconds", SECONDS),
+    ("images-per-second", "Images per second", "speed", COUNT),
+    ("memory", "Peak memory", "memory", MEMORY),
+)
+# Labels of those lines, by the kind of run, where they are not the title.
+LABELS = {
+    ("search", "lr"): "learning rate of the weights",
+    ("training", "drop_path"): "probability",
+}
+
+
+def _columns(view: View) -> Iterator[Plot]:
+    for name, title, column, form in COLUMNS:
+        if column == "drop_path" and view.kind == "search":
+            continue
+        label = LABELS.get((view.kind, column), title.lower())
+        line = _column(view, column, label, compared=title)
+        line = _batch_steps(view, line) if column == "batch" else line
+        section = "learning" if column == "lr" else "machine"
+        yield Plot(name, title, section, form, [line], 0.0)
+
+
+def _pools(view: SearchView) -> Iterator[Plot]:
+    """Statistics of the pools that each cycle trained."""
+    pools = [pool for role in ROLES for pool in view.cycles.pools[role]]
     for role in ROLES:
-        lines = tuple(
-            _pool_line(
-                run, role, name, _share("types", name), LINES[color], STYLES[place % len(STYLES)]
+        lines = [
+            replace(
+                _pool_line(view, role, _share("types", category), category),
+                color=color,
+                dash=DASHES[i % len(DASHES)],
+                compared=f"Share of {category}, {role} cell",
             )
-            for place, (name, color) in enumerate(run["cycles"]["colors"].items())
-        )
-        title = f"operations, {role} cell (%)"
-        plots.append(Plot(f"operations-{role}", title, lines, 0.0, 1.0, shares=True))
-    sizes = sorted(
-        {int(size) for role in ROLES for p in _pools(run, role) for size in p["kernels"]}
-    )
+            for i, (category, color) in enumerate(view.cycles.colors.items())
+        ]
+        title = f"Operations, {role} cell"
+        yield Plot(f"operations-{role}", title, "pools", PERCENT, lines, 0.0, 1.0)
+    sizes = sorted({int(size) for pool in pools for size in pool["kernels"]})
     for role in ROLES:
-        lines = tuple(
-            _pool_line(
-                run,
-                role,
-                f"{size}×{size}",
-                _share("kernels", str(size)),
-                CYCLED[place % len(CYCLED)],
-                STYLES[place % len(STYLES)],
+        lines = [
+            replace(
+                _pool_line(view, role, _share("kernels", str(size)), f"{size}×{size}"),
+                color=KERNEL_COLORS[i % len(KERNEL_COLORS)],
+                dash=DASHES[i % len(DASHES)],
             )
-            for place, size in enumerate(sizes)
-        )
-        title = f"kernel sizes, {role} cell (%)"
-        plots.append(Plot(f"kernels-{role}", title, lines, 0.0, 1.0, shares=True))
-    looks: dict[Role, tuple[str, str]] = {"normal": (BLUE, "-"), "reduction": (RED, "--")}
-    for name, title, low, high in (
-        ("similarity", "similarity within a pool", 0.0, 1.0),
-        ("discovered", "operations discovered", 0.0, None),
-    ):
-        lines = tuple(
-            _pool_line(run, role, f"{role} cell", lambda pool, name=name: pool[name], *look)
-            for role, look in looks.items()
-        )
-        plots.append(Plot(name, title, lines, low, high))
-    ends = list(accumulate(epochs for epochs, *_ in run["schedule"]))
-    parents = tuple(
-        Line(f"{role} cell", ends[: len(values)], values[: len(ends)], *look)
-        for role, look in looks.items()
-        for values in (run["cycles"]["parents"][role],)
-    )
-    plots.append(Plot("parents", "probability of the parents (%)", parents, 0.0, shares=True))
-    return plots
+            for i, size in enumerate(sizes)
+        ]
+        title = f"Kernel sizes of convs, {role} cell"
+        yield Plot(f"kernels-{role}", title, "pools", PERCENT, lines, 0.0, 1.0)
+    similar = [_pool_line(view, role, itemgetter("similarity")) for role in ROLES]
+    lines = _both_cells(similar, "Similarity")
+    yield Plot("similarity", "Similarity within a pool", "pools", SIMILARITY, lines, 0.0, 1.0)
+    title = "Probability of the parents"
+    lines = _both_cells([_parent_line(view, role) for role in ROLES], title)
+    yield Plot("parents", title, "pools", PERCENT, lines, 0.0)
+    lines = _both_cells([_pool_line(view, role, itemgetter("discovered")) for role in ROLES])
+    note = f"of {view.cycles.discoverable}" if view.cycles.discoverable else ""
+    yield Plot("discovered", "Operations discovered", "pools", COUNT, lines, 0.0, note=note)
 
 
-def _pools(run: Data, role: Role) -> list[Data]:
-    return run["cycles"]["pools"][role]
+# --- lines from a run's epochs and cycles
 
 
-def _share(what: str, name: str) -> Callable[[Data], float | None]:
+def _column(
+    view: View, name: str, label: str, color: str = "blue", dash: str = "", compared: str = ""
+) -> Line:
+    return Line(label, view.epochs.columns.get(name, []), color, dash, compared=compared)
+
+
+def _batch_steps(view: View, line: Line) -> Line:
+    """The batch size where it changed, also within an epoch; else from each epoch's start."""
+    done, changes = view.epochs.done, view.epochs.batches
+    if not changes:
+        return replace(line, xs=list(range(done)), until=done)
+    xs, sizes = zip(*changes, strict=True)
+    return replace(line, xs=xs, ys=sizes, until=done)
+
+
+def _share(what: str, name: str) -> PoolValue:
     """Of a pool: 0 for what it has none of, nothing if it has none of all."""
     return lambda pool: pool[what].get(name, 0.0) if pool[what] else None
 
 
-def _pool_line(
-    run: Data,
-    role: Role,
-    label: str,
-    value: Callable[[Data], float | None],
-    color: str,
-    style: str,
-) -> Line:
-    """What each cycle's pools were like, held until the next cycle or the last epoch."""
-    starts = list(accumulate((epochs for epochs, *_ in run["schedule"]), initial=0))
-    pools = _pools(run, role)[: len(starts)]
-    values = [value(pool) for pool in pools]
-    xs: list[float] = list(starts[: len(pools)])
-    done = len(run["epochs"]["lr"])
-    if xs and done > xs[-1]:
-        xs.append(done)
-        values.append(values[-1])
-    return Line(label, xs, values, color, style, step=True)
+def _pool_line(view: SearchView, role: Role, value: PoolValue, label: str = "") -> Line:
+    """A value for each cycle's pools; the last is of what the search ended with."""
+    starts = [0, *(band.end for band in view.bands)]
+    ys = [value(pool) for pool in view.cycles.pools[role]]
+    xs = [starts[min(i, len(starts) - 1)] for i in range(len(ys))]
+    return Line(label, ys, xs=xs, until=max(view.epochs.done, *xs[-1:], 0))
 
 
-def _training_plots(run: Data) -> list[Plot]:
-    def errors(line: Line) -> Line:
-        values = [None if value is None else 1 - value for value in line.ys]
-        return Line(line.label, line.xs, values, line.color, line.style)
+def _parent_line(view: SearchView, role: Role) -> Line:
+    """The values at the ends of cycles."""
+    ys = view.cycles.parents[role][: len(view.bands)]
+    return Line("", ys, xs=[band.end for band in view.bands[: len(ys)]])
 
-    def scores(what: str) -> list[Line]:
-        training = _column(run, f"training_{what}", "training")
-        return [training, _column(run, f"test_{what}", "test", RED)]
 
-    return [
-        Plot("error", "error (%)", tuple(map(errors, scores("accuracy"))), 0.0, shares=True),
-        Plot("loss", "loss", tuple(scores("loss"))),
-        Plot("drop-path", "drop-path", (_column(run, "drop_path", "drop-path"),), 0.0),
-        *_machine_plots(run),
-    ]
+def _both_cells(lines: Sequence[Line], compared: str = "") -> list[Line]:
+    normal, reduction = (
+        replace(line, label=f"{role} cell", compared=compared and f"{compared}, {role} cell")
+        for role, line in zip(ROLES, lines, strict=True)
+    )
+    return [normal, replace(reduction, color="red", dash=DASHES[1])]
+
+
+# --- several runs
+
+
+def compared_plots(views: Sequence[View], names: Sequence[str]) -> list[Plot]:
+    """The lines of runs of one kind over each other: a plot for each line that is compared."""
+    runs = [{line.compared: (plot, line) for plot, line in _compared(view)} for view in views]
+    compared: list[Plot] = []
+    for title in dict.fromkeys(title for run in runs for title in run):
+        plot = next(run[title][0] for run in runs if title in run)
+        lines = [
+            replace(
+                run[title][1] if title in run else Line(name, ()),
+                label=name,
+                color=RUN_COLORS[i % len(RUN_COLORS)],
+                dash=DASHES[i % len(DASHES)],
+            )
+            for i, (run, name) in enumerate(zip(runs, names, strict=True))
+        ]
+        compared.append(replace(plot, title=title, lines=lines))
+    return compared
+
+
+def _compared(view: View) -> Iterator[tuple[Plot, Line]]:
+    """Every line that is compared; the same lines of the two cells follow each other."""
+    for _, cells in groupby(plots_of(view), key=lambda plot: plot.id.partition("-")[0]):
+        rows = zip_longest(*(_alone(plot) for plot in cells))
+        yield from (pair for row in rows for pair in row if pair)
+
+
+def _alone(plot: Plot) -> list[tuple[Plot, Line]]:
+    """Each of a plot's lines that are compared, with an id of its own."""
+    lines = [line for line in plot.lines if line.compared]
+    if len(lines) == 1:
+        return [(plot, lines[0])]
+    lines.sort(key=lambda line: line.label not in HELD_OUT)
+    return [(replace(plot, id=f"{plot.id}-{line.label.split()[0]}"), line) for line in lines]

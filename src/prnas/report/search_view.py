@@ -1,12 +1,12 @@
-"""A search for the page: its epochs as columns, its cycles, its genotype, its head."""
+"""A search for the page: its cycles, its genotype, its head."""
 
 from typing import Any
 
 from prnas.report.cycles import Cycles
 from prnas.report.picture_data import cell_picture
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
-from prnas.report.view import Facts, RunInfo, View, seed_facts
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, GenotypeRecord, Record
+from prnas.report.view import Band, Facts, RunInfo, View, seed_facts
+from prnas.runs.records import CycleRecord, GenotypeRecord, Record
 from prnas.space.genotype import ROLES, Genotype
 from prnas.space.network_size import network_size
 
@@ -15,19 +15,17 @@ IMAGE = 32  # pixels, of the image that the MACs are for
 # Of the sets that are known by name. A search's records do not say how many its images have.
 CLASSES = {"digits": 10, "cifar10": 10, "cifar100": 100, "fashion-mnist": 10}
 ASSUMED_CLASSES = 10
-COLUMNS = (
-    *("cycle", "grace", "lr", "batch", "seconds", "speed", "memory"),
-    *("weights_accuracy", "weights_loss", "architecture_accuracy", "architecture_loss"),
-    *("validation_accuracy", "validation_loss"),
-)
 
 
 class SearchView(View):
+    kind, result, result_name = "search", "validation", "Validation accuracy"
+
     def __init__(self, info: RunInfo) -> None:
-        super().__init__(info, COLUMNS)
-        self._batches: list[tuple[float, int]] = []
-        self._pending: list[BatchRecord] = []
-        self._cycles = Cycles(
+        super().__init__(info)
+        self._schedule = _schedule(info.config)
+        for epochs, grace, *_ in self._schedule:
+            self.bands.append(Band(self.planned, self.planned + epochs, grace))
+        self.cycles = Cycles(
             whole_at(info.config, "network.nodes"), list_at(info.config, "space.initial_pool")
         )
 
@@ -35,29 +33,21 @@ class SearchView(View):
     def ended(self) -> bool:
         return self.genotype is not None
 
+    @property
+    def planned(self) -> int:
+        return self.bands[-1].end if self.bands else 0
+
     def add(self, record: Record) -> None:
         match record:
-            case EpochRecord(type="epoch"):
-                self._add_epoch(record)
-            case BatchRecord():
-                self._pending.append(record)
             case CycleRecord():
-                self._cycles.add(record)
+                self.cycles.add(record)
             case GenotypeRecord():
                 self.genotype = Genotype.from_json(record.genotype)
             case _:
-                pass
-
-    def _add_epoch(self, record: EpochRecord) -> None:
-        # A change of the batch size stands where its step was within the epoch.
-        for change in self._pending:
-            position = self._epochs.length + min(change.step / max(record.steps, 1), 1.0)
-            self._batches.append((round(position, 3), change.batch))
-        self._pending.clear()
-        super()._add_epoch(record)
+                self.epochs.add(record)
 
     def data(self) -> dict[str, Any]:
-        config, info, validation = self.info.config, self.info, self._latest.get("validation")
+        info, validation = self.info, self.epochs.scores.get("validation")
         commands = self._commands(
             ("Repeat the search", f"prnas search {info.file('config.yaml')}"),
             "prnas search",
@@ -67,27 +57,13 @@ class SearchView(View):
             ],
         )
         return {
-            **self.common("search", self._facts(), commands),
-            "schedule": self._schedule(),
-            "seconds": rounded(self._seconds),
-            "memory": rounded(self._memory),
+            **self.common(self._facts(), commands),
+            "schedule": self._schedule,
             "validation": rounded(validation.accuracy if validation else None),
             "network": self._network(),
-            "setting": text_at(config, "space.name"),
-            "epochs": self._epochs.data(),
-            "batches": self._batches,
-            "cycles": self._cycles.data(),
+            "cycles": self.cycles.data(),
             "genotype": self._genotype(),
         }
-
-    def _schedule(self) -> list[list[int]]:
-        """Epochs, grace epochs, morphisms, candidates of each cycle; none if it cannot be read."""
-        keys = ("epochs", "grace_epochs", "morphisms", "candidates")
-        rows = [
-            [whole_at(cycle, key) for key in keys]
-            for cycle in list_at(self.info.config, "schedule.cycles")
-        ]
-        return [[value or 0 for value in row] for row in rows if row[0]]
 
     def _network(self) -> dict[str, Any] | None:
         """The size of the final network."""
@@ -107,6 +83,7 @@ class SearchView(View):
             "classes": classes,
             "assumed": known is None,
             "image": IMAGE,
+            "paper": True,  # not the size that a training will have
         }
 
     def _genotype(self) -> dict[str, Any] | None:
@@ -130,9 +107,9 @@ class SearchView(View):
             parts = [name]
             if size:
                 parts.append(f"{size} × {size} pixels")
-            weights = self._latest.get("weights")
-            if weights and weights.images:
-                parts.append(f"about {weights.images:,} images train the weights")
+            images = self._images()
+            if images:
+                parts.append(f"about {images:,} images train the weights")
             facts.append(("Data", ", ".join(parts)))
         facts.append(("Setting", text_at(config, "space.name") or "?"))
         limits = _limits(config)
@@ -149,6 +126,21 @@ class SearchView(View):
         if rate and least and alpha:
             facts.append(("Learning rates", f"weights {rate} to {least}, architecture {alpha}"))
         return facts + seed_facts(self.info)
+
+    def _images(self) -> int | None:
+        """How many images train the weights: those that do not validate."""
+        validation = self.epochs.scores.get("validation")
+        share = pick(self.info.config, "data.architecture_share")
+        if validation is None or not isinstance(share, float) or not 0 < share < 1:
+            return None
+        return round(validation.images * (1 - share) / share)
+
+
+def _schedule(config: Any) -> list[list[int]]:
+    """Epochs, grace epochs, morphisms, candidates of each cycle; none if it cannot be read."""
+    keys = ("epochs", "grace_epochs", "morphisms", "candidates")
+    rows = [[whole_at(cycle, key) for key in keys] for cycle in list_at(config, "schedule.cycles")]
+    return [[value or 0 for value in row] for row in rows if row[0]]
 
 
 def _limits(config: Any) -> str:

@@ -1,26 +1,21 @@
-"""The training of a final network for the page: epochs as columns, test error, confusion."""
+"""The training of a final network for the page: its test error, confusion and head."""
 
 from typing import Any
 
 from prnas.io.errors import FormatError
+from prnas.report.confusion import confusion_of
 from prnas.report.picture_data import cell_picture
 from prnas.report.plain_data import pick, rounded, text_at, whole_at
 from prnas.report.view import Facts, RunInfo, View, seed_facts
-from prnas.runs.records import EpochRecord, Record, TrainedRecord
+from prnas.runs.records import Record, TrainedRecord
 from prnas.space.genotype import ROLES, Genotype
-
-COLUMNS = (
-    *("lr", "drop_path", "batch", "seconds", "speed", "memory"),
-    *("training_accuracy", "training_loss", "test_accuracy", "test_loss"),
-)
-MOST_CLASSES = 120  # whose confusion is drawn as a matrix; of more, only the worst pairs are told
-WORST_PAIRS = 12
-LONGEST_NAME = 200  # of a class: a matrix cannot show more
 
 
 class TrainingView(View):
+    kind, result, result_name = "training", "test_error", "Test error"
+
     def __init__(self, info: RunInfo) -> None:
-        super().__init__(info, COLUMNS)
+        super().__init__(info)
         self.trained: TrainedRecord | None = None
         self.genotype = _genotype(pick(info.config, "genotype"))
 
@@ -28,14 +23,15 @@ class TrainingView(View):
     def ended(self) -> bool:
         return self.trained is not None
 
+    @property
+    def planned(self) -> int:
+        return whole_at(self.info.config, "training.epochs") or 0
+
     def add(self, record: Record) -> None:
-        match record:
-            case EpochRecord(type="training"):
-                self._add_epoch(record)
-            case TrainedRecord():
-                self.trained = record
-            case _:
-                pass
+        if isinstance(record, TrainedRecord):
+            self.trained = record
+        else:
+            self.epochs.add(record)
 
     def data(self) -> dict[str, Any]:
         info, trained = self.info, self.trained
@@ -49,18 +45,15 @@ class TrainingView(View):
                 ("Export the model", f"prnas export {info.quoted} -o model.onnx"),
             ],
         )
-        test = self._latest.get("test")
+        test = self.epochs.scores.get("test")
         error = 1 - test.accuracy if test else None
         return {
-            **self.common("training", self._facts(), commands),
-            "num_epochs": whole_at(info.config, "training.epochs"),
-            "seconds": rounded(trained.seconds if trained else self._seconds),
-            "memory": rounded(self._memory),
+            **self.common(self._facts(), commands),
+            **({"seconds": rounded(trained.seconds)} if trained else {}),
             "test_error": rounded(trained.test_error if trained else error),
             "averaged_epochs": trained.averaged_epochs if trained else None,
             "network": self._network(),
-            "epochs": self._epochs.data(),
-            "confusion": confusion(trained) if trained else None,
+            "confusion": confusion_of([trained]) if trained else None,
             "genotype": self._pictures(),
         }
 
@@ -94,33 +87,6 @@ class TrainingView(View):
         if cells and channels:
             facts.append(("Network", f"{cells} cells, {channels} channels at first"))
         return facts + seed_facts(self.info)
-
-
-def confusion(trained: TrainedRecord) -> dict[str, Any] | None:
-    """The matrix (unless it is huge) and the pairs of classes that are confused most."""
-    counts, names = trained.confusion, trained.class_names
-    size = len(names)
-    if not size or len(counts) != size or any(len(row) != size for row in counts):
-        return None
-    pairs = [
-        (count, place, taken)
-        for place, row in enumerate(counts)
-        for taken, count in enumerate(row)
-        if count > 0 and place != taken
-    ]
-    worst = sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))[:WORST_PAIRS]
-    drawn = size <= MOST_CLASSES
-    used = range(size) if drawn else sorted({place for pair in worst for place in pair[1:]})
-    return {
-        "names": {str(place): _clipped(names[place]) for place in used},
-        "size": size,
-        "counts": counts if drawn else None,
-        "worst": [[place, taken, count, sum(counts[place])] for count, place, taken in worst],
-    }
-
-
-def _clipped(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
 def _genotype(data: Any) -> Genotype | None:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from prnas.config import recipes
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json
-from prnas.report.plain_data import list_at, pick, rounded_all, text_at, whole_at
-from prnas.runs.records import EpochRecord, Record, Score
+from prnas.report.epochs import Epochs
+from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
+from prnas.runs.records import Record
 from prnas.space.genotype import Genotype
 
 Facts = list[tuple[str, str]]
@@ -36,16 +38,27 @@ class RunInfo:
         return shlex.quote(f"{self.folder.rstrip('/')}/{name}")
 
 
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The epochs of a cycle; the first `grace` of them are without architecture steps."""
+
+    start: int
+    end: int
+    grace: int
+
+
 class View(ABC):
     """Takes a run's records one by one; says at any time what the page should show."""
 
-    def __init__(self, info: RunInfo, columns: Sequence[str]) -> None:
+    kind: str  # of run
+    result: str  # the key of the number that counts, and what people call it
+    result_name: str
+
+    def __init__(self, info: RunInfo) -> None:
         self.info = info
         self.genotype: Genotype | None = None  # as far as it is known
-        self._epochs = Columns(columns)
-        self._latest: dict[str, Score] = {}  # The last score of each name.
-        self._seconds = 0.0
-        self._memory = 0.0
+        self.epochs = Epochs()
+        self.bands: list[Band] = []
 
     @abstractmethod
     def add(self, record: Record) -> None: ...
@@ -54,27 +67,13 @@ class View(ABC):
     @abstractmethod
     def ended(self) -> bool: ...
 
+    @property
+    @abstractmethod
+    def planned(self) -> int:
+        """The number of epochs that the run will have, as far as it is known."""
+
     @abstractmethod
     def data(self) -> dict[str, Any]: ...
-
-    def _add_epoch(self, record: EpochRecord) -> None:
-        row: dict[str, float | None] = {
-            "cycle": record.cycle,
-            "grace": int(record.grace),
-            "lr": record.lr,
-            "drop_path": record.drop_path,
-            "batch": record.batch,
-            "seconds": record.seconds,
-            "speed": record.images_per_second,
-            "memory": record.memory,
-        }
-        for name, score in record.scores.items():
-            row[f"{name}_accuracy"] = score.accuracy
-            row[f"{name}_loss"] = score.loss
-        self._epochs.add(row)
-        self._latest |= record.scores
-        self._seconds += record.seconds
-        self._memory = max(self._memory, record.memory)
 
     def _commands(self, repeat: tuple[str, str], resume: str, then: Facts) -> Facts:
         """To repeat the run; to watch it and go on or, once it has ended, what one does `then`."""
@@ -86,13 +85,17 @@ class View(ABC):
         started = [("Started by", original)] if original else []
         return [repeat, *(then if self.ended else while_it_goes), *started]
 
-    def common(self, kind: str, facts: Facts, commands: Facts) -> dict[str, Any]:
+    def common(self, facts: Facts, commands: Facts) -> dict[str, Any]:
         """What all kinds of runs have: name, state, facts, commands."""
         info = self.info
         return {
-            "kind": kind,
+            "kind": self.kind,
             "name": info.name,
-            "description": text_at(info.config, "description") or "",
+            "description": _description(info.config),
+            "done": self.epochs.done,
+            "planned": max(self.planned, self.epochs.done),
+            "seconds": rounded(self.epochs.seconds),
+            "memory": rounded(self.epochs.memory),
             "ended": self.ended,
             "seed": whole_at(info.config, "seed"),
             "data": text_at(info.config, "data.name"),
@@ -101,25 +104,10 @@ class View(ABC):
         }
 
 
-class Columns:
-    """Numbers by name, a row an epoch, rounded once when they are added.
-
-    A name that a row lacks is `None` there; one that is no column is left out.
-    """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._columns: dict[str, list[float | None]] = {name: [] for name in names}
-        self.length = 0
-
-    def add(self, row: Mapping[str, float | None]) -> None:
-        for name, value in zip(
-            self._columns, rounded_all(map(row.get, self._columns)), strict=True
-        ):
-            self._columns[name].append(value)
-        self.length += 1
-
-    def data(self) -> dict[str, list[float | None]]:
-        return self._columns
+def _description(config: Mapping[str, Any]) -> str:
+    """What a config says of itself; a recipe's own words are not true of other data."""
+    text = text_at(config, "description") or ""
+    return text if recipes.data_of_description(text) in (None, text_at(config, "data.name")) else ""
 
 
 def session_facts(info: RunInfo) -> Facts:

@@ -20,14 +20,18 @@ def test_two_runs_compared(visit: Any, tmp_path: Path) -> None:
     assert seen.text("h1").split() == ["2", "runs", "finished"]
     results = seen.text(".results")
     assert "n = 2" in results
-    assert " ± " in results
+    # Mean and spread have the same number of digits.
+    spreads = re.findall(r"([0-9.,]+) M ± ([0-9.,]+) M", results)
+    assert len(spreads) == 2  # parameters and multiply-accumulates
+    assert all(len(mean.partition(".")[2]) == len(sd.partition(".")[2]) for mean, sd in spreads)
+    assert "not the networks" not in seen.text(".results-section")  # a single config
     assert seen.text(".distances tbody td:has-text('6')").strip() == "6"  # of darts-v1 and -v2
     assert seen.count(".genotypes article") == 2
     assert seen.count(".genotypes .picture") == 4
-    seen.expect("[data-chart=search-validation_accuracy] .series").to_have_count(2)
+    seen.expect("[data-chart=search-accuracy-validation] .series").to_have_count(2)
     seen.page.locator("[data-run='1']").click()
-    seen.expect("[data-chart=search-validation_accuracy] .series").to_have_count(1)
-    seen.expect("[data-chart=search-lr] .series").to_have_count(1)
+    seen.expect("[data-chart=search-accuracy-validation] .series").to_have_count(1)
+    seen.expect("[data-chart=search-learning-rate] .series").to_have_count(1)
 
 
 def test_configs_that_differ(visit: Any, tmp_path: Path) -> None:
@@ -47,13 +51,17 @@ def test_configs_that_differ(visit: Any, tmp_path: Path) -> None:
         ["alone", "C"],
     ]
     assert seen.count("tr.mean") == 2
+    strips = seen.page.locator(".seed-plot")
+    axes = [one.locator(".tick").all_text_contents() for one in strips.all()]
+    assert len(axes) == 2
+    assert axes[0] == axes[1]  # they can be compared by eye
     told = [row.inner_text().split("\t") for row in seen.page.locator(".configs tbody tr").all()]
     assert told == [
         ["Runs", "a (2 runs)", "b (2 runs)", "alone"],
         ["Data", "cifar10", "cifar10", "cifar100"],
         ["Network", *["20 cells, 36 channels"] * 3],
         ["Genotype", *["genotype 1"] * 3],
-        ["training.lr", "–", "0.5", "–"],
+        ["training.lr", "0.025", "0.5", "0.025"],
     ]
     assert seen.page.locator(".confusion-section h2").all_inner_texts() == [
         "Confusion matrix of config A, 2 seeds together",
@@ -61,12 +69,18 @@ def test_configs_that_differ(visit: Any, tmp_path: Path) -> None:
         "Confusion matrix of alone",
     ]
     # Lines differ in their dashes as well as in their colours.
-    lines = seen.page.locator("[data-chart=training-test_error] .series path")
+    lines = seen.page.locator("[data-chart=training-error-test] .series path")
     assert len({line.get_attribute("stroke-dasharray") for line in lines.all()}) == 5
     # On a phone the result is beside the name, without scrolling.
     seen.page.set_viewport_size({"width": 390, "height": 800})
     cell = seen.page.locator(".results tr.mean td").nth(2).bounding_box()
     assert cell["x"] + cell["width"] <= 390
+
+
+def test_searches_of_several_configs_do_not_compare_networks(visit: Any, tmp_path: Path) -> None:
+    page = tmp_path / "searches.html"
+    write_page(page, [search_view("one"), search_view("two", "weights.lr=0.1")])
+    assert "not the networks of different ones" in visit(page).text(".results-section")
 
 
 def test_names_of_runs_stay_apart(visit: Any, tmp_path: Path) -> None:

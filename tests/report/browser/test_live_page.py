@@ -60,7 +60,7 @@ def test_the_next_seed_makes_a_comparison(visit: Any, tmp_path: Path) -> None:
         seen.expect("h1").to_contain_text("2 runs")
         seen.expect("h1 .state").to_have_text("not finished")
         seen.expect(".live").to_have_text("live")
-        seen.expect("[data-chart=training-test_error] .series").to_have_count(2)
+        seen.expect("[data-chart=training-error-test] .series").to_have_count(2)
         *_, end = training_records(1)
         grow(second, [end])
         page.wait_for_selector("body[data-ended]", timeout=WAIT)

@@ -65,12 +65,26 @@ def test_it_opens_from_disk_and_asks_for_nothing(visit: Any, search_page: Path) 
     assert "prnas retrain 'runs/a run'" in head
     charts = {one.get_attribute("data-chart") for one in seen.page.locator(".plot").all()}
     assert charts >= {
-        *("accuracy", "loss", "lr", "batch", "seconds", "speed", "memory", "similarity", "parents"),
-        *("types-normal", "types-reduction", "kernels-normal", "kernels-reduction"),
+        *("accuracy", "loss", "learning-rate", "batch-size", "seconds", "images-per-second"),
+        *("memory", "similarity", "parents", "operations-normal", "operations-reduction"),
+        *("kernels-normal", "kernels-reduction"),
     }
     # Nine cycles in every chart, each begins with its grace epochs.
     assert seen.count("[data-chart=loss] .grace") == 9
     assert seen.count("[data-chart=loss] .cycle-number") == 9
+
+
+def test_every_line_and_every_key_has_a_colour(visit: Any, search_page: Path) -> None:
+    seen = visit(search_page)
+    strokes = seen.value(
+        "[...document.querySelectorAll('.series path, .legend .swatch path')]"
+        ".map((path) => getComputedStyle(path).stroke)"
+    )
+    assert len(strokes) > 40
+    assert all(re.fullmatch(r"rgb\(.*\)", stroke) for stroke in strokes)
+    # Counts have whole ticks, each once.
+    ticks = seen.page.locator("[data-chart=discovered] .tick[text-anchor=end]").all_text_contents()
+    assert ticks == ["0", "5", "10", "15"]
 
 
 def test_the_page_may_not_reach_the_network(visit: Any, search_page: Path) -> None:
@@ -120,7 +134,7 @@ def test_hover_toggle_and_zoom(visit: Any, search_page: Path) -> None:
     zoomed = seen.text("[data-where]")
     assert zoomed != "epochs 1–20 of 20"
     page.wait_for_function(  # zoomed as well
-        "document.querySelectorAll('[data-chart=loss] .cycle-number').length < 9"
+        "() => document.querySelectorAll('[data-chart=loss] .cycle-number').length < 9"
     )
     assert button.get_attribute("aria-pressed") == "false"
     plot.dblclick(position={"x": 100, "y": 100})
@@ -263,7 +277,7 @@ def test_a_thousand_epochs_stay_smooth(visit: Any, tmp_path: Path) -> None:
     assert spent < 100
     seen.page.locator("button:has-text('All')").click()
     shown = "document.querySelector('[data-chart=accuracy] .series path').getAttribute('d')"
-    seen.page.wait_for_function(f"{shown}.length > 5000")
+    seen.page.wait_for_function(f"() => {shown}.length > 5000")
     width = seen.page.locator("[data-chart=accuracy]").bounding_box()["width"]
     assert seen.value(shown).count("L") <= 4 * width  # at most four points for a column of pixels
 
@@ -308,7 +322,7 @@ def test_nothing_is_said_of_epochs_to_come(visit: Any, tmp_path: Path) -> None:
     page = tmp_path / "half.html"
     write_page(page, [search_view("half", cycles=2)])
     seen = visit(page)
-    for chart in ("types-normal", "batch", "similarity", "accuracy"):
+    for chart in ("operations-normal", "batch-size", "similarity", "accuracy"):
         seen.page.locator(f"[data-chart={chart}]").focus()
         seen.page.keyboard.press("End")
         box = f"[data-chart-box={chart}] .tooltip"

@@ -1,6 +1,7 @@
 """Recipes: a YAML file for each experiment. What a recipe leaves out is the paper's."""
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any, cast
 
@@ -40,6 +41,16 @@ def text(name: str) -> str:
     if name not in names():
         raise FormatError([f"no recipe is called '{name:.60}'." + suggestion(name, names())])
     return _text(name)
+
+
+@cache
+def data_of_description(description: str) -> str | None:
+    """The name of the data of the recipe that has this description."""
+    for name in names():
+        recipe = parse_yaml(_text(name))
+        if cast(dict[str, Any], recipe).get("description") == description:
+            return config_from_data(recipe).to_data()["data"]["name"]
+    return None
 
 
 def any_recipe(name: str) -> RunConfig:

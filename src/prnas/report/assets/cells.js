@@ -1,50 +1,82 @@
 // The cells, evolving: a slider over cycles, for every edge its pool, and the genotype at the end.
-const stateName = (state) => state < 2 ? `c(k−${2 - state})` : `B${state - 1}`;
+import { el, patch, replace } from "./dom.js";
+import { show } from "./format.js";
+import { drawPicture, ROLES } from "./picture.js";
+import { toolButton } from "./timeline.js";
+import { edgeName, TreeView } from "./tree.js";
+
 // In the cramped boxes a conv is told by its sizes alone: nothing else is.
 const brief = (label) => label.replace(/^conv /, "");
-const edgeName = ([target, source]) => `${stateName(source)} → ${stateName(target)}`;
 
-class CellsView {
+export class CellsView {
   constructor() {
     this.step = null;
     this.edge = { role: "normal", number: 0 };
-    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Cycle", oninput: () => this.go(Number(this.slider.value)) });
+    const slide = () => this.go(Number(this.slider.value));
+    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Cycle", oninput: slide });
     this.output = el("output", { class: "step-name" });
     this.ticks = el("div", { class: "slider-ticks", "aria-hidden": "true" });
-    const button = (label, title, action) => el("button", { type: "button", class: "tool", title, "aria-label": title, onclick: action }, label);
-    this.playButton = button("▶", "Play the cycles one after the other", () => this.play());
+    this.playButton = toolButton("▶", "Play the cycles one after the other", () => this.play());
     this.keys = el("div", { class: "keys" });
     this.panels = el("div", { class: "cells" });
     this.tree = new TreeView((role, number) => this.select(role, number));
-    this.node = el("section", { class: "cells-section", id: "cells" },
+    this.node = el(
+      "section",
+      { class: "cells-section", id: "cells" },
       el("h2", null, "The cells, cycle by cycle"),
-      el("p", { class: "lead" }, "Every box is an edge with its pool of candidates; bars are architecture weights (softmax, in %), the tick marks equal weights. Choose an edge to see its family tree."),
-      el("div", { class: "stepper" }, button("‹", "One cycle back", () => this.go(this.step - 1)),
-        el("div", { class: "slider" }, this.slider, this.ticks), button("›", "One cycle on", () => this.go(this.step + 1)),
-        this.playButton, this.output),
-      this.keys, this.panels, this.tree.node);
+      el(
+        "p",
+        { class: "lead" },
+        "Every box is an edge with its pool of candidates; bars are architecture weights ",
+        "(softmax, in %), the tick marks equal weights. Choose an edge to see its family tree.",
+      ),
+      el(
+        "div",
+        { class: "stepper" },
+        toolButton("‹", "One cycle back", () => this.go(this.step - 1)),
+        el("div", { class: "slider" }, this.slider, this.ticks),
+        toolButton("›", "One cycle on", () => this.go(this.step + 1)),
+        this.playButton,
+        this.output,
+      ),
+      this.keys,
+      this.panels,
+      this.tree.node,
+    );
   }
 
   legend() {
     const about = { conv: "conv: kernel, d dilation, ×[widths]" };
-    replace(this.keys, [
-      ...Object.entries(this.run.cycles.colors).map(([type, color]) => el("span", { class: `key color-${color}` }, el("i"), about[type] || type)),
-      el("span", { class: "key" }, el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
-      el("span", { class: "key" }, el("s", null, "pruned"), " at its end"),
-      el("span", { class: "key" }, el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"),
-    ]);
+    const key = (...children) => el("span", { class: "key" }, children);
+    const colors = Object.entries(this.run.cycles.colors);
+    replace(
+      this.keys,
+      colors.map(([type, color]) => el("span", { class: `key color-${color}` }, el("i"), about[type] || type)),
+      key(el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
+      key(el("s", null, "pruned"), " at its end"),
+      key(el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"),
+    );
   }
 
-  get numCycles() { return this.run.cycles.steps.normal.length; }
-  get lastStep() { return this.run.genotype ? this.numCycles : this.numCycles - (this.isOver ? 1 : 0); }
-  get isOver() { return this.run.schedule.length > 0 && this.numCycles >= this.run.schedule.length; }
+  get numCycles() {
+    return this.run.cycles.steps.normal.length;
+  }
+  get lastStep() {
+    return this.run.genotype ? this.numCycles : this.numCycles - (this.isOver ? 1 : 0);
+  }
+  get isOver() {
+    return this.run.schedule.length > 0 && this.numCycles >= this.run.schedule.length;
+  }
 
   update(run) {
     const atEnd = this.step === null || this.step >= this.lastStep;
     this.run = run;
     this.slider.max = Math.max(0, this.lastStep);
-    const labels = [...Array(this.lastStep + 1).keys()].map((step) => step < this.numCycles ? String(step + 1) : run.genotype ? "★" : String(step + 1));
-    replace(this.ticks, labels.map((label) => el("span", null, label)));
+    const label = (step) => (step >= this.numCycles && run.genotype ? "★" : String(step + 1));
+    replace(
+      this.ticks,
+      [...Array(this.lastStep + 1).keys()].map((step) => el("span", null, label(step))),
+    );
     this.legend();
     this.key = null;
     this.go(atEnd ? this.lastStep : this.step);
@@ -61,12 +93,16 @@ class CellsView {
   }
 
   stepText() {
-    if (this.step < this.numCycles) return `Cycle ${this.step + 1} of ${Math.max(this.run.schedule.length, this.numCycles)}`;
+    const planned = Math.max(this.run.schedule.length, this.numCycles);
+    if (this.step < this.numCycles) return `Cycle ${this.step + 1} of ${planned}`;
     return this.run.genotype ? "The genotype" : `Cycle ${this.step + 1}: under way`;
   }
 
   play() {
-    if (this.timer) { this.stop(); return; }
+    if (this.timer) {
+      this.stop();
+      return;
+    }
     if (this.step >= this.lastStep) this.go(0);
     this.playButton.textContent = "❚❚";
     this.timer = setInterval(() => {
@@ -83,19 +119,39 @@ class CellsView {
 
   draw() {
     const genotype = this.step >= this.numCycles && this.run.genotype;
-    patch(this.panels, ROLES.map((role) => el("section", { class: `cell-panel ${genotype ? "drawn" : ""}` },
-      el("h3", null, `${role} cell`),
-      genotype ? el("div", { class: "scroll", tabindex: "0", role: "group" }, drawPicture(this.run.genotype.pictures[role], `The ${role} cell that was found`)) : this.matrix(role))));
+    const drawn = (role) =>
+      el(
+        "div",
+        { class: "scroll", tabindex: "0", role: "group" },
+        drawPicture(genotype.pictures[role], `The ${role} cell that was found`),
+      );
+    patch(
+      this.panels,
+      ROLES.map((role) =>
+        el(
+          "section",
+          { class: `cell-panel ${genotype ? "drawn" : ""}` },
+          el("h3", null, `${role} cell`),
+          genotype ? drawn(role) : this.matrix(role),
+        ),
+      ),
+    );
     this.tree.draw(this.run, this.edge, this.step);
   }
 
   matrix(role) {
     const { positions, now, steps } = this.run.cycles;
-    const edges = this.step < this.numCycles ? steps[role][this.step] : (now[role] || []).map((pool) => [pool, null, [], []]);
+    const current = (now[role] || []).map((pool) => [pool, null, [], []]);
+    const edges = this.step < this.numCycles ? steps[role][this.step] : current;
     const before = this.step > 0 ? steps[role][this.step - 1] : null;
     const columns = positions.length ? Math.max(...positions.map(([, source]) => source)) + 1 : 4;
-    const grid = el("div", { class: "matrix", "--columns": String(columns) }, edges.map((edge, number) =>
-      this.card(role, number, edge, new Set(before ? before[number][3].map(([child]) => child) : []))));
+    const grid = el(
+      "div",
+      { class: "matrix", "--columns": String(columns) },
+      edges.map((edge, number) =>
+        this.card(role, number, edge, new Set(before ? before[number][3].map(([child]) => child) : [])),
+      ),
+    );
     if (positions.length === edges.length) {
       [...grid.children].forEach((card, number) => {
         card.style.setProperty("--row", positions[number][0] - 1);
@@ -112,22 +168,55 @@ class CellsView {
     if (weights) order.sort((a, b) => scores.has(ops[a]) - scores.has(ops[b]) || weights[b] - weights[a]);
     const full = weights ? Math.max(2 / ops.length, ...weights) : 1;
     const rows = order.map((i) => {
-      const op = ops[i], gone = scores.has(op);
+      const op = ops[i];
+      const gone = scores.has(op);
       const weight = gone ? scores.get(op) : weights ? weights[i] : null;
-      const row = el("span", { class: `candidate color-${colors[types[op]]}${gone ? " pruned" : ""}`, title: this.candidateTitle(op, weight, gone, fresh.has(op)) },
+      const title = this.candidateTitle(op, weight, gone, fresh.has(op));
+      const row = el(
+        "span",
+        { class: `candidate color-${colors[types[op]]}${gone ? " pruned" : ""}`, title },
         weights ? el("span", { class: "bar" }) : null,
-        el("span", { class: "candidate-name" }, fresh.has(op) ? el("b", { class: "fresh-mark" }, "●") : null, brief(operations[op])),
-        el("span", { class: "candidate-value" }, weights ? show.weight(weight) : ""));
-      if (weights) { row.firstChild.style.width = `${100 * weights[i] / full}%`; row.style.setProperty("--equal", `${100 / ops.length / full}%`); }
+        el(
+          "span",
+          { class: "candidate-name" },
+          fresh.has(op) ? el("b", { class: "fresh-mark" }, "●") : null,
+          brief(operations[op]),
+        ),
+        el("span", { class: "candidate-value" }, weights ? show.weight(weight) : ""),
+      );
+      if (weights) {
+        row.firstChild.style.width = `${(100 * weights[i]) / full}%`;
+        row.style.setProperty("--equal", `${100 / ops.length / full}%`);
+      }
       return row;
     });
-    const children = added.map(([child, parent, morphism, probability, returned]) =>
-      el("span", { class: `child color-${colors[types[child]]}`, title: `${operations[child]}: ${morphisms[morphism]} of ${operations[parent]}, which was drawn with probability ${show.percent(probability)}${returned ? "; held before" : ""}` },
-        el("b", { class: "child-mark" }, "+"), brief(operations[child]), returned ? " ↺" : null,
-        el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`)));
+    const children = added.map(([child, parent, morphism, probability, returned]) => {
+      const drawn = `which was drawn with probability ${show.percent(probability)}`;
+      const came = `${morphisms[morphism]} of ${operations[parent]}, ${drawn}${returned ? "; held before" : ""}`;
+      return el(
+        "span",
+        { class: `child color-${colors[types[child]]}`, title: `${operations[child]}: ${came}` },
+        el("b", { class: "child-mark" }, "+"),
+        brief(operations[child]),
+        returned ? " ↺" : null,
+        el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`),
+      );
+    });
     const title = positions[number] ? edgeName(positions[number]) : `edge ${number + 1}`;
-    return el("button", { type: "button", class: "edge", "data-edge": `${role}-${number}`, "aria-pressed": String(this.edge.role === role && this.edge.number === number), "aria-label": `${role} cell, edge ${title}: show its family tree`, onclick: () => this.select(role, number, true) },
-      el("span", { class: "edge-name" }, title), rows, children.length ? el("span", { class: "children" }, children) : null);
+    return el(
+      "button",
+      {
+        type: "button",
+        class: "edge",
+        "data-edge": `${role}-${number}`,
+        "aria-pressed": String(this.edge.role === role && this.edge.number === number),
+        "aria-label": `${role} cell, edge ${title}: show its family tree`,
+        onclick: () => this.select(role, number, true),
+      },
+      el("span", { class: "edge-name" }, title),
+      rows,
+      children.length ? el("span", { class: "children" }, children) : null,
+    );
   }
 
   candidateTitle(op, weight, gone, fresh) {
@@ -142,11 +231,14 @@ class CellsView {
     this.edge = { role, number };
     this.mark();
     this.tree.draw(this.run, this.edge, this.step);
-    if (scroll) this.tree.node.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (scroll) this.tree.node.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
   }
 
   mark() {
     const wanted = `${this.edge.role}-${this.edge.number}`;
-    for (const card of this.panels.querySelectorAll(".edge")) card.setAttribute("aria-pressed", String(card.dataset.edge === wanted));
+    for (const card of this.panels.querySelectorAll(".edge")) {
+      card.setAttribute("aria-pressed", String(card.dataset.edge === wanted));
+    }
   }
 }

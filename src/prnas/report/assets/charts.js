@@ -1,52 +1,78 @@
 // Charts that share epochs, zoom and cursor.
-class ChartGroup {
-  constructor() {
+import { Chart } from "./chart.js";
+import { el } from "./dom.js";
+
+export class ChartGroup {
+  // `prefix`: of the charts' ids on the page, where there are several groups.
+  constructor(prefix) {
+    this.prefix = prefix;
     this.charts = new Map();
     this.cycles = [];
     this.end = 1;
     this.domain = [0, 1];
     this.cursor = null;
     this.hovered = null;
-    this.hidden = new Set();  // names of series that are hidden in every chart
+    this.hidden = new Set(); // names of series that are hidden in every chart
     this.listeners = [];
     this.pending = false;
     this.said = el("div", { class: "unseen", role: "status", "aria-live": "polite" });
     // A tap elsewhere takes away what a finger pointed at.
-    addEventListener("pointerdown", (event) => { if (this.cursor !== null && event.pointerType === "touch" && !event.target.closest?.(".plot")) this.point(null, null); });
+    addEventListener("pointerdown", (event) => {
+      const elsewhere = event.pointerType === "touch" && !event.target.closest?.(".plot");
+      if (elsewhere && this.cursor !== null) this.point(null, null);
+    });
     this.observer = new ResizeObserver(() => {
       const resized = [...this.charts.values()].filter((chart) => chart.resize());
       if (resized.length) this.redraw();
     });
   }
 
-  // `cycles`: [{start, end, grace}]; `end`: the last epoch of all that is, or will be, there.
-  setEpochs(end, cycles) {
+  // Shows what the data lists: epochs `done`, the last one that is or will be there (`end`), `cycles` of
+  // {start, end, grace}, and plots in sections. What is there already changes in place.
+  update({ done, end, cycles, sections }) {
     const whole = this.isWhole;
-    this.end = Math.max(1, end);
-    this.cycles = cycles;
-    this.domain = whole ? [0, this.end] : this.domain;
+    Object.assign(this, { done, end, cycles });
+    this.domain = whole ? [0, end] : this.domain;
+    for (const section of sections) for (const plot of section.plots) this.chart(plot).setLines(plot.lines);
     this.changed();
   }
 
-  get isWhole() { return this.domain[0] === 0 && this.domain[1] === this.end; }
-
   // The chart with this id: a new one, or the one that is there already.
-  chart(options, series) {
-    let chart = this.charts.get(options.id);
-    if (!chart) {
-      chart = new Chart(this, options);
-      this.charts.set(options.id, chart);
+  chart(plot) {
+    if (!this.charts.has(plot.id)) {
+      const chart = new Chart(this, plot);
+      this.charts.set(plot.id, chart);
       this.observer.observe(chart.node);
     }
-    chart.setSeries(series);
-    this.redraw();
-    return chart;
+    return this.charts.get(plot.id);
+  }
+
+  // Sections with their charts, to be put on the page once.
+  nodes(sections) {
+    return sections.map(({ id, title, note, plots }) =>
+      el(
+        "section",
+        { class: "chart-section" },
+        el("h3", null, title, note ? el("small", null, note) : null),
+        el(
+          "div",
+          { class: `charts ${id}` },
+          plots.map((plot) => this.chart(plot).node),
+        ),
+      ),
+    );
+  }
+
+  get isWhole() {
+    return this.domain[0] === 0 && this.domain[1] === this.end;
   }
 
   redraw() {
     if (this.pending) return;
     this.pending = true;
-    requestAnimationFrame(() => { if (this.pending) this.drawNow(); });
+    requestAnimationFrame(() => {
+      if (this.pending) this.drawNow();
+    });
   }
 
   // All sizes are read before anything is drawn: reading in between would lay out the page anew.
@@ -68,13 +94,15 @@ class ChartGroup {
     this.changed();
   }
 
-  reset() { this.zoom(0, this.end); }
+  reset() {
+    this.zoom(0, this.end);
+  }
 
   zoomBy(factor, around) {
     const [from, to] = this.domain;
     const middle = around ?? (from + to) / 2;
     const span = Math.max(1, (to - from) * factor);
-    const low = Math.round(middle - span * (middle - from) / (to - from));
+    const low = Math.round(middle - (span * (middle - from)) / (to - from));
     this.zoom(low, low + Math.max(1, Math.round(span)));
   }
 
@@ -102,10 +130,15 @@ class ChartGroup {
     const step = event.shiftKey ? 10 : 1;
     const now = this.cursor ?? this.domain[1];
     const actions = {
-      ArrowLeft: () => this.point(chart, now - step), ArrowRight: () => this.point(chart, this.cursor === null ? now : now + step),
-      Home: () => this.point(chart, this.domain[0] + 1), End: () => this.point(chart, this.domain[1]),
-      "+": () => this.zoomBy(0.5, this.cursor), "=": () => this.zoomBy(0.5, this.cursor),
-      "-": () => this.zoomBy(2, this.cursor), "0": () => this.reset(), Escape: () => this.reset(),
+      ArrowLeft: () => this.point(chart, now - step),
+      ArrowRight: () => this.point(chart, this.cursor === null ? now : now + step),
+      Home: () => this.point(chart, this.domain[0] + 1),
+      End: () => this.point(chart, this.domain[1]),
+      "+": () => this.zoomBy(0.5, this.cursor),
+      "=": () => this.zoomBy(0.5, this.cursor),
+      "-": () => this.zoomBy(2, this.cursor),
+      0: () => this.reset(),
+      Escape: () => this.reset(),
     };
     if (event.ctrlKey || event.metaKey || event.altKey || !actions[event.key]) return;
     event.preventDefault();
@@ -120,5 +153,7 @@ class ChartGroup {
     return `epoch ${epoch} · cycle ${number + 1}${grace}`;
   }
 
-  say(text) { this.said.textContent = text; }
+  say(text) {
+    this.said.textContent = text;
+  }
 }

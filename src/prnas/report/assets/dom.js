@@ -1,14 +1,15 @@
 // Building the page. Text only ever becomes text nodes: nothing here parses markup.
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 // Control characters and those that turn the direction of text are shown, not obeyed.
-const INVISIBLE = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const INVISIBLE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is its purpose
+  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
-function plain(value) {
-  return String(value).replace(
-    INVISIBLE, (one) => "\\u" + one.charCodeAt(0).toString(16).padStart(4, "0"));
+export function plain(value) {
+  return String(value).replace(INVISIBLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
-function fill(node, children) {
+export function fill(node, children) {
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
     node.append(child instanceof Node ? child : document.createTextNode(plain(child)));
@@ -16,7 +17,7 @@ function fill(node, children) {
   return node;
 }
 
-function put(node, attributes) {
+export function put(node, attributes) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
@@ -26,33 +27,37 @@ function put(node, attributes) {
   return node;
 }
 
-function el(tag, attributes, ...children) {
+export function el(tag, attributes, ...children) {
   return fill(put(document.createElement(tag), attributes), children);
 }
 
-function svg(tag, attributes, ...children) {
+export function svg(tag, attributes, ...children) {
   return fill(put(document.createElementNS(SVG_SPACE, tag), attributes), children);
 }
 
-function replace(node, ...children) {
+export function replace(node, ...children) {
   node.replaceChildren();
   return fill(node, children);
 }
 
 // Make `node` hold `children`, touching nothing that is there already: focus, selection and scroll stay.
-function patch(node, ...children) {
+export function patch(node, ...children) {
   patchChildren(node, fill(document.createDocumentFragment(), children));
 }
 
 function patchChildren(node, fresh) {
-  const olds = [...node.childNodes], news = [...fresh.childNodes];
-  news.forEach((one, place) => { if (place < olds.length) patchNode(olds[place], one); else node.append(one); });
-  olds.slice(news.length).forEach((one) => one.remove());
+  const olds = [...node.childNodes];
+  const news = [...fresh.childNodes];
+  news.forEach((child, i) => {
+    if (i < olds.length) patchNode(olds[i], child);
+    else node.append(child);
+  });
+  for (const child of olds.slice(news.length)) child.remove();
 }
 
 function patchNode(old, fresh) {
-  const command = old.dataset && old.dataset.command;
-  if (old.isEqualNode(fresh) || (command !== undefined && fresh.dataset && fresh.dataset.command === command)) return;
+  const command = old.dataset?.command;
+  if (old.isEqualNode(fresh) || (command !== undefined && fresh.dataset?.command === command)) return;
   // What a button does was told to it when it was made: another one takes its place.
   if (old.nodeName !== fresh.nodeName || old.nodeName === "BUTTON") {
     const focused = old.contains(document.activeElement);
@@ -60,7 +65,10 @@ function patchNode(old, fresh) {
     if (focused && fresh.focus) fresh.focus({ preventScroll: true });
     return;
   }
-  if (old.nodeType === Node.TEXT_NODE) { old.data = fresh.data; return; }
+  if (old.nodeType === Node.TEXT_NODE) {
+    old.data = fresh.data;
+    return;
+  }
   for (const { name: key } of [...old.attributes]) if (!fresh.hasAttribute(key)) old.removeAttribute(key);
   for (const { name: key, value } of fresh.attributes) {
     if (key === "style") old.style.cssText = fresh.style.cssText;
@@ -70,14 +78,37 @@ function patchNode(old, fresh) {
 }
 
 // A name from a file: its own direction, and no power over the text around it.
-function name(text, attributes) {
+export function name(text, attributes) {
   return el("bdi", attributes, text);
 }
 
-function table(headings, rows, className) {
-  return el("div", { class: "scroll", tabindex: "0", role: "group" },
-    el("table", { class: className },
-      el("thead", null, el("tr", null, headings.map((one) => el("th", { scope: "col" }, one)))),
-      el("tbody", null, rows.map((row) => el("tr", null,
-        row.map((cell, place) => place ? el("td", null, cell) : el("th", { scope: "row" }, cell)))))));
+export function table(headings, rows, className) {
+  return el(
+    "div",
+    { class: "scroll", tabindex: "0", role: "group" },
+    el(
+      "table",
+      { class: className },
+      el(
+        "thead",
+        null,
+        el(
+          "tr",
+          null,
+          headings.map((one) => el("th", { scope: "col" }, one)),
+        ),
+      ),
+      el(
+        "tbody",
+        null,
+        rows.map((row) =>
+          el(
+            "tr",
+            null,
+            row.map((cell, place) => (place ? el("td", null, cell) : el("th", { scope: "row" }, cell))),
+          ),
+        ),
+      ),
+    ),
+  );
 }

@@ -1,12 +1,20 @@
 // The head: what one wants first.
+import { el, name } from "./dom.js";
+import { duration, plural, show } from "./format.js";
+
 function tile(label, value, note) {
-  return el("div", { class: "tile" }, el("span", { class: "tile-label" }, label),
-    el("span", { class: "tile-value" }, value), note ? el("span", { class: "tile-note" }, note) : null);
+  return el(
+    "div",
+    { class: "tile" },
+    el("span", { class: "tile-label" }, label),
+    el("span", { class: "tile-value" }, value),
+    note ? el("span", { class: "tile-note" }, note) : null,
+  );
 }
 
 function copyButton(text) {
   const button = el("button", { type: "button", class: "copy", "aria-label": "Copy this command" }, "Copy");
-  button.dataset.command = text;  // as it was typed, for the clipboard only
+  button.dataset.command = text; // as it was typed, for the clipboard only
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text);
@@ -16,70 +24,99 @@ function copyButton(text) {
       getSelection().selectAllChildren(button.previousSibling);
       button.textContent = "Selected";
     }
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    setTimeout(() => {
+      button.textContent = "Copy";
+    }, 1500);
   });
   return button;
 }
 
 function commandList(commands) {
-  return el("dl", { class: "commands" }, commands.map(([what, command]) => [
-    el("dt", null, what),
-    el("dd", null, el("code", null, name(command)), copyButton(command))]));
+  return el(
+    "dl",
+    { class: "commands" },
+    commands.map(([what, command]) => [
+      el("dt", null, what),
+      el("dd", null, el("code", null, name(command)), copyButton(command)),
+    ]),
+  );
 }
 
 function factList(facts) {
-  return el("dl", { class: "facts" }, facts.map(([what, value]) => el("div", null, el("dt", null, what), el("dd", null, name(value)))));
+  return el(
+    "dl",
+    { class: "facts" },
+    facts.map(([what, value]) => el("div", null, el("dt", null, what), el("dd", null, name(value)))),
+  );
 }
 
 function networkTiles(network) {
   if (!network) return [];
+  const size = network.paper ? "paper's size: " : "";
   const shape = network.channels && network.cells ? [`${network.channels} channels, ${network.cells} cells`] : [];
-  const classes = network.classes ? [`${plural(network.classes, "class", "classes")}${network.assumed ? " assumed" : ""}`] : [];
+  const assumed = network.assumed ? " assumed" : "";
+  const classes = network.classes ? [`${plural(network.classes, "class", "classes")}${assumed}`] : [];
   const image = network.image ? [`for ${network.image}×${network.image} pixels`] : [];
-  return [tile("Parameters", show.millions(network.parameters), [...shape, ...classes].join(", ")),
-    tile("MACs", show.millions(network.macs), [...shape, ...image].join(", "))];
-}
-
-function numEpochs(run) { return (run.epochs.lr || []).length; }
-
-function plannedEpochs(run) {
-  const planned = run.kind === "search" ? run.schedule.reduce((sum, one) => sum + one[0], 0) : run.num_epochs;
-  return Math.max(planned || 0, numEpochs(run));
+  return [
+    tile("Parameters", show.millions(network.parameters), size + [...shape, ...classes].join(", ")),
+    tile("MACs", show.millions(network.macs), [...shape, ...image].join(", ")),
+  ];
 }
 
 function runTiles(run) {
-  const done = numEpochs(run), planned = plannedEpochs(run);
+  const { done, planned } = run;
   const cycles = run.kind === "search" ? plural(run.schedule.length, "cycle") : null;
-  const result = run.kind === "search"
-    ? tile("Validation accuracy", show.exactPercent(run.validation), "of the supernet, last epoch")
-    : tile("Test error", show.exactPercent(run.test_error), run.averaged_epochs ? `mean of the last ${plural(run.averaged_epochs, "epoch")}` : "so far");
-  return el("div", { class: "tiles" }, result, networkTiles(run.network),
+  const averaged = run.averaged_epochs ? `mean of the last ${plural(run.averaged_epochs, "epoch")}` : "so far";
+  const result =
+    run.kind === "search"
+      ? tile("Validation accuracy", show.exactPercent(run.validation), "of the supernet, last epoch")
+      : tile("Test error", show.exactPercent(run.test_error), averaged);
+  return el(
+    "div",
+    { class: "tiles" },
+    result,
+    networkTiles(run.network),
     tile("Time", duration(run.seconds), done ? `${show.seconds(run.seconds / done)} an epoch` : null),
     tile("Epochs", run.ended ? String(done) : `${done} of ${planned}`, cycles),
-    tile("Peak memory", show.memory(run.memory), null));
+    tile("Peak memory", show.memory(run.memory), null),
+  );
 }
 
 function runState(run) {
-  const done = numEpochs(run), planned = plannedEpochs(run);
+  const { done, planned } = run;
   if (run.ended) return el("span", { class: "state ended" }, "finished");
-  return el("span", { class: "state" }, planned ? `not finished: ${Math.floor(100 * done / planned)} %` : "not finished");
+  return el(
+    "span",
+    { class: "state" },
+    planned ? `not finished: ${Math.floor((100 * done) / planned)} %` : "not finished",
+  );
 }
 
 // `group`: the name of the folder of seeds that the run is of.
-function runHead(run, group) {
+export function runHead(run, group) {
   const kind = run.kind === "search" ? "Search" : "Training of a final network";
-  return el("header", { class: "head" },
+  return el(
+    "header",
+    { class: "head" },
     el("p", { class: "kind" }, kind, group ? [", of ", name(group)] : null),
     el("h1", null, name(run.name, { class: "run-name" }), " ", runState(run)),
     run.description ? el("p", { class: "description" }, name(run.description)) : null,
     runTiles(run),
-    el("div", { class: "details" }, factList(run.facts), commandList(run.commands)));
+    el("div", { class: "details" }, factList(run.facts), commandList(run.commands)),
+  );
 }
 
-function severalHead(data) {
+export function severalHead(data) {
   const { facts, commands } = data.head;
-  const state = data.ended ? el("span", { class: "state ended" }, "finished") : el("span", { class: "state" }, "not finished");
-  return el("header", { class: "head" }, el("p", { class: "kind" }, data.group === null ? "Comparison" : "Several seeds"),
-    el("h1", null, data.title ? [name(data.title, { class: "run-name" }), " "] : null, el("span", null, plural(data.runs.length, "run")), " ", state),
-    facts.length || commands.length ? el("div", { class: "details several" }, factList(facts), commands.length ? commandList(commands) : null) : null);
+  const state = el("span", { class: `state ${data.ended ? "ended" : ""}` }, data.ended ? "finished" : "not finished");
+  const title = data.title ? [name(data.title, { class: "run-name" }), " "] : null;
+  return el(
+    "header",
+    { class: "head" },
+    el("p", { class: "kind" }, data.group === null ? "Comparison" : "Several seeds"),
+    el("h1", null, title, el("span", null, plural(data.runs.length, "run")), " ", state),
+    facts.length || commands.length
+      ? el("div", { class: "details several" }, factList(facts), commands.length ? commandList(commands) : null)
+      : null,
+  );
 }

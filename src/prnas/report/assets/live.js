@@ -1,10 +1,16 @@
 // A page that `prnas watch` serves asks it for news; what comes changes the page in place.
+import { el } from "./dom.js";
+
 const ASK_EVERY = 2000;
 
-function follow(update) {
+export function follow(update) {
   const status = el("span", { class: "live", role: "status" }, "live");
-  let tag = null, failures = 0;
-  const say = (text, className) => { if (status.textContent !== text) status.textContent = text; status.className = `live ${className || ""}`; };
+  let tag = null;
+  let failures = 0;
+  const say = (text, className) => {
+    if (status.textContent !== text) status.textContent = text;
+    status.className = `live ${className}`;
+  };
   const ask = async () => {
     try {
       const headers = tag ? { "If-None-Match": tag } : {};

@@ -1,5 +1,9 @@
 // Drawings that prnas laid out, as SVG in the page's own colours.
-function drawPicture(data, label) {
+import { el, svg } from "./dom.js";
+
+export const ROLES = ["normal", "reduction"];
+
+export function drawPicture(data, label) {
   const [width, height] = data.size;
   const items = data.items.map((item) => {
     switch (item[0]) {
@@ -21,7 +25,11 @@ function drawPicture(data, label) {
       }
     }
   });
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "picture" }, items);
+  const picture = svg(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label, class: "picture" },
+    items,
+  );
   picture.style.setProperty("--natural", `${Math.round(width * 1.25)}px`);
   return picture;
 }
@@ -30,4 +38,21 @@ function curvePath(points) {
   let path = `M${points[0]} ${points[1]}`;
   for (let i = 2; i + 5 < points.length; i += 6) path += `C${points.slice(i, i + 6).join(" ")}`;
   return path;
+}
+
+export function genotypeSection(genotype, title) {
+  if (!genotype) return null;
+  const panels = ROLES.map((role) =>
+    el(
+      "section",
+      { class: "cell-panel drawn" },
+      el("h3", null, `${role} cell`),
+      el(
+        "div",
+        { class: "scroll", tabindex: "0", role: "group" },
+        drawPicture(genotype.pictures[role], `The ${role} cell`),
+      ),
+    ),
+  );
+  return el("section", { class: "genotype-section" }, el("h2", null, title), el("div", { class: "cells" }, panels));
 }

@@ -1,12 +1,21 @@
 // The family tree of an edge: every operation it ever held, from whom it came, how long it stayed.
-const ROW = 30, BAR = 16;
+import { el, patch, replace, svg } from "./dom.js";
+import { missing, plural, show } from "./format.js";
+import { ROLES } from "./picture.js";
 
-// One entry for each stay in the pool, children after their parents: {op, parent, morphism, from, to, weights, …}.
+const ROW = 30;
+const BAR = 16;
+
+const stateName = (state) => (state < 2 ? `c(k−${2 - state})` : `B${state - 1}`);
+export const edgeName = ([target, source]) => `${stateName(source)} → ${stateName(target)}`;
+
+// One entry for each stay in the pool, children after their parents: {op, parent, morphism, from, to, …}.
 function lifetimes(cycles, role, number) {
   const steps = cycles.steps[role].map((step) => step[number]);
   const now = cycles.now[role] ? cycles.now[role][number] : [];
   const initial = steps.length ? steps[0][0] : now;
-  const all = [], living = new Map();
+  const all = [];
+  const living = new Map();
   const birth = (op, parent, morphism, from, probability, returned) => {
     const one = { op, parent, morphism, from, to: null, score: null, weights: [], children: [], probability, returned };
     all.push(one);
@@ -16,7 +25,9 @@ function lifetimes(cycles, role, number) {
   };
   const roots = initial.map((op) => birth(op, null, null, 0, null, false));
   steps.forEach(([ops, weights, pruned, added], cycle) => {
-    ops.forEach((op, i) => { if (living.has(op)) living.get(op).weights[cycle] = weights[i]; });
+    ops.forEach((op, i) => {
+      if (living.has(op)) living.get(op).weights[cycle] = weights[i];
+    });
     const parents = new Map(living);
     for (const [op, score] of pruned) {
       if (!living.has(op)) continue;
@@ -29,27 +40,52 @@ function lifetimes(cycles, role, number) {
     }
   });
   const ordered = [];
-  const visit = (one, depth) => { one.depth = depth; ordered.push(one); one.children.forEach((child) => visit(child, depth + 1)); };
-  roots.forEach((one) => visit(one, 0));
+  const visit = (one, depth) => {
+    one.depth = depth;
+    ordered.push(one);
+    for (const child of one.children) visit(child, depth + 1);
+  };
+  for (const root of roots) visit(root, 0);
   return ordered;
 }
 
-class TreeView {
+export class TreeView {
   constructor(select) {
     this.box = el("div", { class: "tree-box" });
-    this.choice = el("select", { "aria-label": "Edge", onchange: () => { const [role, number] = this.choice.value.split("-"); select(role, Number(number)); } });
+    const choose = () => {
+      const [role, number] = this.choice.value.split("-");
+      select(role, Number(number));
+    };
+    this.choice = el("select", { "aria-label": "Edge", onchange: choose });
     this.summary = el("span", { class: "tree-summary" });
-    this.node = el("section", { class: "tree", id: "tree" }, el("div", { class: "tree-head" }, el("h3", null, "Family tree"), this.choice, this.summary), this.box);
-    new ResizeObserver(() => { if (this.run && this.box.clientWidth !== this.width) this.draw(this.run, this.edge, this.step); }).observe(this.box);
+    const head = el("div", { class: "tree-head" }, el("h3", null, "Family tree"), this.choice, this.summary);
+    this.node = el("section", { class: "tree", id: "tree" }, head, this.box);
+    const resized = () => {
+      if (this.run && this.box.clientWidth !== this.width) this.draw(this.run, this.edge, this.step);
+    };
+    new ResizeObserver(resized).observe(this.box);
   }
 
   fillChoice(cycles) {
     const key = JSON.stringify(cycles.positions);
     if (key === this.choiceKey) return;
     this.choiceKey = key;
-    replace(this.choice, ROLES.map((role) => el("optgroup", { label: `${role} cell` },
-      (cycles.now[role] || []).map((_, number) => el("option", { value: `${role}-${number}` },
-        `${role}: ${cycles.positions[number] ? edgeName(cycles.positions[number]) : number + 1}`)))));
+    replace(
+      this.choice,
+      ROLES.map((role) =>
+        el(
+          "optgroup",
+          { label: `${role} cell` },
+          (cycles.now[role] || []).map((_, number) =>
+            el(
+              "option",
+              { value: `${role}-${number}` },
+              `${role}: ${cycles.positions[number] ? edgeName(cycles.positions[number]) : number + 1}`,
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   draw(run, edge, step) {
@@ -60,7 +96,8 @@ class TreeView {
     const all = lifetimes(run.cycles, edge.role, edge.number);
     const chosen = this.chosen();
     const distinct = new Set(all.map((one) => one.op)).size;
-    this.summary.textContent = `${plural(distinct, "operation")} tried on this edge` + (run.genotype ? (chosen ? `; ${chosen} is in the genotype` : "; the edge is not in the genotype") : "");
+    const end = chosen ? `; ${chosen} is in the genotype` : "; the edge is not in the genotype";
+    this.summary.textContent = `${plural(distinct, "operation")} tried on this edge${run.genotype ? end : ""}`;
     const done = run.cycles.steps[edge.role].length;
     const columns = Math.max(1, run.schedule.length, done);
     const gutter = Math.min(270, Math.max(138, this.width * 0.34));
@@ -70,30 +107,39 @@ class TreeView {
     const height = 24 + all.length * ROW;
     const rows = new Map(all.map((one, i) => [one, 24 + i * ROW + ROW / 2]));
     const parts = [];
-    if (step < columns) parts.push(svg("rect", { class: "tree-now", x: x(step), y: 2, width: unit, height: height - 2 }));
+    if (step < columns)
+      parts.push(svg("rect", { class: "tree-now", x: x(step), y: 2, width: unit, height: height - 2 }));
     for (let i = 0; i < columns; i += 1) {
       parts.push(svg("text", { class: "tick", x: x(i) + unit / 2, y: 14, "text-anchor": "middle" }, i + 1));
       parts.push(svg("path", { class: "grid-line", d: `M${x(i)} 20V${height}` }));
     }
     for (const one of all) parts.push(...this.link(one, rows, x));
-    for (const one of all) parts.push(this.row(one, rows.get(one), x, unit, gutter, Math.max(done, run.ended ? 0 : done + 1), columns, chosen));
-    const total = Math.ceil(x(columns) + tail);
-    patch(this.box, svg("svg", { width: total, height, viewBox: `0 0 ${total} ${height}`, role: "img",
-      "aria-label": `Family tree of ${plural(all.length, "operation")}: ${all.map((one) => this.sentence(one)).join(". ")}` }, parts));
+    const until = run.ended ? done : done + 1;
+    for (const one of all) parts.push(this.row(one, rows.get(one), x, unit, gutter, until, columns, chosen));
+    const width = Math.ceil(x(columns) + tail);
+    const sentences = all.map((one) => this.sentence(one)).join(". ");
+    const label = `Family tree of ${plural(all.length, "operation")}: ${sentences}`;
+    patch(
+      this.box,
+      svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label }, parts),
+    );
   }
 
   // The operation that the genotype has on this edge.
   chosen() {
     const { run, edge } = this;
     const position = run.cycles.positions[edge.number];
-    if (!run.genotype || !run.genotype.edges || !position) return null;
-    const found = run.genotype.edges[edge.role].find(([target, source]) => target === position[0] && source === position[1]);
+    if (!run.genotype?.edges || !position) return null;
+    const [target, source] = position;
+    const found = run.genotype.edges[edge.role].find((one) => one[0] === target && one[1] === source);
     return found ? found[2] : null;
   }
 
   sentence(one) {
     const { operations, morphisms } = this.run.cycles;
-    const came = one.morphism === null ? "there from the start" : `${morphisms[one.morphism]}${one.parent ? ` of ${operations[one.parent.op]}` : ""} after cycle ${one.from}${one.returned ? ", held before" : ""}`;
+    const parent = one.parent ? ` of ${operations[one.parent.op]}` : "";
+    const born = `${morphisms[one.morphism]}${parent} after cycle ${one.from}${one.returned ? ", held before" : ""}`;
+    const came = one.morphism === null ? "there from the start" : born;
     const went = one.to === null ? "" : `; pruned after cycle ${one.to} at ${show.percent(one.score)}`;
     return `${operations[one.op]}: ${came}${went}`;
   }
@@ -101,8 +147,13 @@ class TreeView {
   // From the parent's bar at the cycle's end down to the child's.
   link(one, rows, x) {
     if (!one.parent) return [];
-    const at = x(one.from), top = rows.get(one.parent), y = rows.get(one);
-    return [svg("path", { class: "tree-link", d: `M${at - 5} ${top}Q${at} ${top} ${at} ${top + 5}V${y - 3}` }), svg("circle", { class: "tree-joint", cx: at - 5, cy: top, r: 2 })];
+    const at = x(one.from);
+    const top = rows.get(one.parent);
+    const y = rows.get(one);
+    return [
+      svg("path", { class: "tree-link", d: `M${at - 5} ${top}Q${at} ${top} ${at} ${top + 5}V${y - 3}` }),
+      svg("circle", { class: "tree-joint", cx: at - 5, cy: top, r: 2 }),
+    ];
   }
 
   row(one, y, x, unit, gutter, until, columns, chosen) {
@@ -113,15 +164,26 @@ class TreeView {
     for (let cycle = one.from; cycle < Math.max(end, one.from + 0.01); cycle += 1) {
       const weight = one.weights[cycle];
       const thick = missing(weight) ? 2 : Math.max(2, BAR * Math.min(1, weight / 0.6));
-      bars.push(svg("rect", { x: x(cycle) + 0.5, y: y - thick / 2, width: Math.max(1, unit - 1), height: thick, rx: 1.5 }));
+      bars.push(
+        svg("rect", { x: x(cycle) + 0.5, y: y - thick / 2, width: Math.max(1, unit - 1), height: thick, rx: 1.5 }),
+      );
     }
     const marks = [];
-    if (one.to !== null && one.to <= columns) marks.push(svg("text", { class: "tree-end", x: x(end) + 4, y: y + 3.5 }, `✕ ${show.weight(one.score)}`));
-    else if (chosen && chosen === operations[one.op]) marks.push(svg("text", { class: "tree-star", x: x(end) + 4, y: y + 4 }, "★"));
+    if (one.to !== null && one.to <= columns) {
+      marks.push(svg("text", { class: "tree-end", x: x(end) + 4, y: y + 3.5 }, `✕ ${show.weight(one.score)}`));
+    } else if (chosen && chosen === operations[one.op]) {
+      marks.push(svg("text", { class: "tree-star", x: x(end) + 4, y: y + 4 }, "★"));
+    }
     const origin = one.morphism === null ? "from the start" : morphisms[one.morphism] + (one.returned ? " ↺" : "");
-    return svg("g", { class: `tree-row color-${colors[types[one.op]]}` }, svg("title", null, this.sentence(one)),
+    return svg(
+      "g",
+      { class: `tree-row color-${colors[types[one.op]]}` },
+      svg("title", null, this.sentence(one)),
       one.depth ? svg("path", { class: "tree-branch", d: `M${indent - 8} ${y - 14}V${y - 3}H${indent - 2}` }) : null,
       svg("text", { class: "tree-name", x: indent, y: y - 1 }, operations[one.op]),
-      svg("text", { class: "tree-origin", x: indent, y: y + 10.5 }, origin), bars, marks);
+      svg("text", { class: "tree-origin", x: indent, y: y + 10.5 }, origin),
+      bars,
+      marks,
+    );
   }
 }
