@@ -107,16 +107,16 @@ def test_the_docs_load_it_elsewhere(
             shutil.copy(source, tmp_path)
         if name == "net.py":
             shutil.copy(source.with_suffix(".safetensors"), tmp_path)
-    section = DOCS.read_text(encoding="utf-8").split(f"\n### {heading}\n")[1].split("\n### ")[0]
+    section = DOCS.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     (program,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     pixels = some_pixels(model.card, 5)
     (tmp_path / "pixels").write_bytes(pixels.numpy().tobytes())
     shape = json.dumps(model.card.input_shape)
     answers = [*map(json.loads, elsewhere(PROGRAM, tmp_path, shape, program).splitlines())]
     assert [len(logits) for logits, _ in answers] == [1, 4]
-    for (logits, class_names), asked in zip(answers, pixels.split([1, 4]), strict=True):
+    for (logits, class_names), images in zip(answers, pixels.split([1, 4]), strict=True):
         assert class_names == list(model.class_names)
-        expected = logits_of(model, asked)
+        expected = logits_of(model, images)
         torch.testing.assert_close(torch.tensor(logits), expected, rtol=0, atol=1e-5)
 
 
@@ -187,7 +187,7 @@ def test_a_model_in_training_is_exported_and_left_as_it_was(tmp_path: Path) -> N
 def test_a_failed_check_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model, name: str
 ) -> None:
-    monkeypatch.setattr(checking.Question, "allowed", -1.0)
+    monkeypatch.setattr(checking.ReferenceBatch, "allowed", -1.0)
     with pytest.raises(UserError, match="the check failed, nothing was written"):
         export(model, tmp_path / name)
     assert list(tmp_path.iterdir()) == []

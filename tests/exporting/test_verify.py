@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from prnas.exporting.verify import BATCHES, Question, compare, questions
+from prnas.exporting.verify import BATCHES, ReferenceBatch, compare, reference_batches
 from prnas.io.errors import UserError
 from tests.support.small_models import card, trained
 
 
-def question(logits: list[float], rounding: float) -> Question:
+def batch(logits: list[float], rounding: float) -> ReferenceBatch:
     images = torch.zeros(1, 1, 8, 8)
-    return Question(images, images, torch.tensor([logits]), rounding)
+    return ReferenceBatch(images, images, torch.tensor([logits]), rounding)
 
 
 @pytest.mark.parametrize(
@@ -29,38 +29,38 @@ def question(logits: list[float], rounding: float) -> Question:
 def test_how_much_may_differ(
     logits: list[float], rounding: float, difference: float, passes: bool
 ) -> None:
-    asked = question(logits, rounding)
+    batches = batch(logits, rounding)
 
-    def answer(_: Question) -> Tensor:
-        return asked.logits + torch.tensor([[difference, 0.0]])
+    def answer(_: ReferenceBatch) -> Tensor:
+        return batches.logits + torch.tensor([[difference, 0.0]])
 
     if passes:
-        found = compare([asked], answer, "it")
+        found = compare([batches], answer, "it")
         assert found.difference == pytest.approx(difference, rel=0.02)
         assert (found.logit, found.rounding) == (-min(logits), rounding)
     else:
         with pytest.raises(UserError, match="the check failed, nothing was written"):
-            compare([asked], answer, "it")
+            compare([batches], answer, "it")
 
 
 def test_the_worst_batch_counts() -> None:
-    asked = [question([1.0], 0.0), question([0.5], 1e-7)]
+    batches = [batch([1.0], 0.0), batch([0.5], 1e-7)]
     offsets = iter([0.0, 1e-6])
-    found = compare(asked, lambda one: one.logits + next(offsets), "it")
+    found = compare(batches, lambda one: one.logits + next(offsets), "it")
     assert found.difference == pytest.approx(1e-6, rel=0.1)
     assert (found.logit, found.rounding) == (1.0, 1e-7)
 
 
 def test_shapes_must_agree() -> None:
     with pytest.raises(UserError, match=r"shape \(1, 1\), not \(1, 2\)"):
-        compare([question([1.0, 1.0], 0.0)], lambda one: one.logits[:, :1], "it")
+        compare([batch([1.0, 1.0], 0.0)], lambda one: one.logits[:, :1], "it")
 
 
-def test_questions_are_those_of_the_model() -> None:
+def test_batches_are_those_of_the_model() -> None:
     model = trained(card())
-    asked = questions(model)
-    assert tuple(len(one.pixels) for one in asked) == BATCHES
-    for one in asked:
+    batches = reference_batches(model)
+    assert tuple(len(one.pixels) for one in batches) == BATCHES
+    for one in batches:
         assert 0 <= one.pixels.min() < one.pixels.max() <= 1
         with torch.no_grad():
             assert torch.equal(model.network(one.inputs(False)), one.logits)

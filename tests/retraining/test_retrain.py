@@ -345,7 +345,9 @@ def test_very_narrow_networks(images: Path, channels: int) -> None:
 
 
 def test_from_python(images: Path) -> None:
-    result = prnas.retrain("darts-v1", small_training(images, training={"epochs": 2}))
+    config = small_training(images, training={"epochs": 7})
+    result = prnas.retrain("darts-v1", config, seed=3, overrides=["training.epochs=2"])
+    assert result.seed == 3
     assert result.folder is None
     assert result.model.card.genotype == zoo.get("darts-v1")
     assert 0 <= result.test_error <= 1

@@ -8,6 +8,7 @@ import torch
 
 import prnas
 from prnas.config.search import SearchConfig
+from prnas.io.yaml_files import dump_yaml
 from prnas.searching.api import start
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
@@ -39,11 +40,15 @@ def test_a_search_without_a_folder_tells_all_and_writes_nothing(
     assert capsys.readouterr() == ("", "")
 
 
-def test_the_same_seed_finds_the_same_and_another_seed_another(images: Path) -> None:
+def test_the_same_seed_finds_the_same_and_another_seed_another(
+    images: Path, tmp_path: Path
+) -> None:
     torch.manual_seed(1)
     one = prnas.search(small_config(images))
     torch.manual_seed(2)  # the global generator does not matter
-    again = prnas.search(small_config(images))
+    file = tmp_path / "small.yaml"  # a config in a file is as good as a value
+    file.write_text(dump_yaml(small_config(images, seed=5).to_data()))
+    again = prnas.search(file, overrides=["seed=7"], seed=1)
     other = prnas.search(small_config(images, seed=2))
     assert one.genotype == again.genotype
     assert [without_varying(r) for r in one.epochs] == [without_varying(r) for r in again.epochs]

@@ -10,7 +10,7 @@ from prnas.commands.options import DataOptions
 from prnas.config.search import DataConfig
 from prnas.data import catalog
 from prnas.io.atomic import write_output
-from prnas.io.errors import UserError
+from prnas.io.errors import UserError, cannot
 from prnas.io.reading import validated
 from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
@@ -213,7 +213,5 @@ def _write_sample(
 
     values = Normalization(tuple(summary["mean"]), tuple(summary["std"]))
     augmentation = Augmentation(config.flip, config.crop_padding, config.cutout, values)
-    try:
+    with cannot(f"write {path}"):
         write_output(path, contact_sheet(loaded, augmentation, seed))
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from None

@@ -15,7 +15,7 @@ from prnas.config.overrides import apply_overrides
 from prnas.data.dataset import DataSet
 from prnas.data.dataset import load as load_images
 from prnas.drawing.confusion import draw_confusion
-from prnas.io.errors import UserError
+from prnas.io.errors import UserError, cannot
 from prnas.io.text import write_text
 from prnas.models.evaluate import Evaluation, evaluate
 from prnas.models.inference import choose_device
@@ -107,10 +107,8 @@ def _output_folder(folder: Path | None) -> Generator[None]:
     """Make the folder, which may fail, before the work; remove it again if the work fails."""
     new = folder is not None and not folder.exists()
     if folder is not None:
-        try:
+        with cannot(f"make the folder {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot make the folder {folder}: {error.strerror}") from None
     try:
         yield
     except BaseException:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prnas.io.atomic import write_output
-from prnas.io.errors import UserError
+from prnas.io.errors import UserError, cannot
 from prnas.report.page import unique_names
 from prnas.report.view import View
 
@@ -30,13 +30,11 @@ def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
 
     written: list[Path] = []
     names = folder_names([view.info.name for view in views])
-    try:
+    with cannot(f"write figures to {folder}"):
         for name, view in zip(names, views, strict=True):
             target = folder if len(views) == 1 else folder / name
             target.mkdir(parents=True, exist_ok=True)
             for file, content in figures(view):
                 write_output(target / file, content)
                 written.append(target / file)
-    except OSError as error:
-        raise UserError(f"cannot write figures to {folder}: {error.strerror}") from None
     return written

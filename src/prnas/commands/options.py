@@ -1,6 +1,7 @@
 """The options of each command: the command line fills a dataclass, and the command takes it.
 
-Light: `prnas --help` imports this file. Arguments without a name are in `prnas.cli.commands`.
+The text below a field is its help. Arguments without a name are in `prnas.cli.commands`. Light:
+`prnas --help` imports this file.
 """
 
 from collections.abc import Sequence
@@ -21,35 +22,22 @@ def whole(_: object, tokens: Sequence[Token]) -> int:
     return int(text)
 
 
+Whole = Annotated[int, Parameter(converter=whole)]
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON, for scripts.")]
-Overrides = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--set",
-        metavar="KEY=VALUE",
-        help="Override a value of the config, e.g. --set seed=5. May be repeated.",
-    ),
-]
-DataRoot = Annotated[str | None, Parameter(help="The folder of downloaded data sets.")]
-Device = Annotated[
-    Accelerator, Parameter(name=["--accelerator", "--device"], help="What to compute on.")
-]
-Threads = Annotated[int | None, Parameter(converter=whole, help="CPU threads of each process.")]
+Overrides = Annotated[tuple[str, ...], Parameter(name="--set", metavar="KEY=VALUE")]
+Output = Annotated[Path | None, Parameter(name=["--out", "-o"])]
+Device = Annotated[Accelerator, Parameter(name=["--accelerator", "--device"])]
 
 
 @Parameter(name="*")  # Each field is an option of its own.
 @dataclass(frozen=True, kw_only=True)
 class SpaceOptions:
-    listing: Annotated[
-        bool, Parameter(name="--list", help="List the operations by morphing distance.")
-    ] = False
-    graph: Annotated[
-        Path | None,
-        Parameter(help="Draw the graph of the morphisms to this .svg, .png or .pdf file."),
-    ] = None
-    steps: Annotated[
-        int, Parameter(converter=whole, help="How many morphing steps to count, 0 to 12.")
-    ] = 5
+    listing: Annotated[bool, Parameter(name="--list")] = False
+    """List the operations by morphing distance."""
+    graph: Path | None = None
+    """Draw the graph of the morphisms to this .svg, .png or .pdf file."""
+    steps: Whole = 5
+    """How many morphing steps to count, 0 to 12."""
     as_json: AsJson = False
 
 
@@ -57,196 +45,151 @@ class SpaceOptions:
 @dataclass(frozen=True, kw_only=True)
 class ConfigOptions:
     overrides: Overrides = ()
+    """Override a value of the config, e.g. --set seed=5. May be repeated."""
     as_json: AsJson = False
-    out: Annotated[
-        Path | None, Parameter(name=["--out", "-o"], help="Write it to this YAML file instead.")
-    ] = None
+    out: Output = None
+    """Write it to this YAML file instead."""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class DataOptions:
-    root: Annotated[
-        Path | None, Parameter(help="The folder with a set's files, and for downloads.")
-    ] = None
-    sample: Annotated[
-        Path | None, Parameter(help="Draw augmented samples of the images to this .png file.")
-    ] = None
-    image_size: Annotated[
-        int | None, Parameter(converter=whole, help="Resize the images to squares of this size.")
-    ] = None
-    flip: Annotated[
-        bool | None,
-        Parameter(negative="--no-flip", help="Flip samples at random. Default: all but digits."),
-    ] = None
-    crop_padding: Annotated[
-        int | None,
-        Parameter(converter=whole, help="Largest shift of samples. Default: 4; digits: 1."),
-    ] = None
-    cutout: Annotated[
-        int, Parameter(converter=whole, help="Side of the square cut out of samples; 0: none.")
-    ] = 0
-    skip_broken: Annotated[bool, Parameter(help="Leave out images that cannot be read.")] = False
-    seed: Annotated[int, Parameter(converter=whole, help="Seed of the samples.")] = 0
+    root: Path | None = None
+    """The folder with a set's files, and for downloads."""
+    sample: Path | None = None
+    """Draw augmented samples of the images to this .png file."""
+    image_size: Whole | None = None
+    """Resize the images to squares of this size."""
+    flip: Annotated[bool | None, Parameter(negative="--no-flip")] = None
+    """Flip samples at random. Default: all but digits."""
+    crop_padding: Whole | None = None
+    """Largest shift of samples. Default: 4; digits: 1."""
+    cutout: Whole = 0
+    """Side of the square cut out of samples; 0: none."""
+    skip_broken: bool = False
+    """Leave out images that cannot be read."""
+    seed: Whole = 0
+    """Seed of the samples."""
     as_json: AsJson = False
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The options that searches and trainings share."""
-
-    data: Annotated[
-        str | None,
-        Parameter(
-            help="The images, instead of those of the recipe or the search: a set that "
-            "`prnas data` lists, folder:PATH or npz:PATH."
-        ),
-    ] = None
-    data_root: DataRoot = None
-    seed: Annotated[int | None, Parameter(converter=whole, help="Seed of all randomness.")] = None
+    data: str | None = None
+    """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""
+    data_root: str | None = None
+    """The folder of downloaded data sets."""
+    seed: Whole | None = None
+    """Seed of all randomness."""
     overrides: Overrides = ()
-    runs: Annotated[
-        Path | None, Parameter(help="The folder to make the run's folder in. Default: runs.")
-    ] = None
-    name: Annotated[
-        str | None, Parameter(help="Name of the run's folder. Default: recipe, time and seed.")
-    ] = None
-    resume: Annotated[
-        Path | None, Parameter(help="Go on with the run in this folder, where it stopped.")
-    ] = None
-    accelerator: Annotated[Accelerator | None, Parameter(help="What to compute on.")] = None
-    devices: Annotated[
-        int | None, Parameter(converter=whole, help="Number of devices, with a process each.")
-    ] = None
-    precision: Annotated[
-        Precision | None,
-        Parameter(help="Numeric precision: single, double, or mixed with bfloat16."),
-    ] = None
-    threads: Threads = None
-    memory_limit: Annotated[float | None, Parameter(help="GB that each process may use.")] = None
-    compile: Annotated[
-        bool, Parameter(help="Compile with PyTorch: the stem of a search, the cells of a training.")
-    ] = False
-    quiet: Annotated[bool, Parameter(help="Print only the end.")] = False
+    """Override a value of the config, e.g. --set seed=5. May be repeated."""
+    runs: Path | None = None
+    """The folder to make the run's folder in. Default: runs."""
+    name: str | None = None
+    """Name of the run's folder. Default: recipe, time and seed."""
+    resume: Path | None = None
+    """Go on with the run in this folder, where it stopped."""
+    accelerator: Accelerator | None = None
+    """What to compute on."""
+    devices: Whole | None = None
+    """Number of devices, with a process each."""
+    precision: Precision | None = None
+    """Numeric precision: single, double, or mixed with bfloat16."""
+    threads: Whole | None = None
+    """CPU threads of each process."""
+    memory_limit: float | None = None
+    """GB that each process may use."""
+    compile: bool = False
+    """Compile with PyTorch: the stem of a search, the cells of a training."""
+    quiet: bool = False
+    """Print only the end."""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions(RunOptions):
-    recompute: Annotated[
-        bool, Parameter(help="Use less memory and a little more time; the result is the same.")
-    ] = False
-    picture: Annotated[
-        Path | None, Parameter(help="Draw the cells to this .svg, .png or .pdf file at the end.")
-    ] = None
+    recompute: bool = False
+    """Use less memory and a little more time; the result is the same."""
+    picture: Path | None = None
+    """Draw the cells to this .svg, .png or .pdf file at the end."""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RetrainOptions(RunOptions):
-    seeds: Annotated[
-        int | None,
-        Parameter(converter=whole, help="Train N times, with seeds --seed, --seed + 1, …"),
-    ] = None
+    seeds: Whole | None = None
+    """Train N times, with seeds --seed, --seed + 1, …"""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions:
-    data: Annotated[
-        str | None, Parameter(help="The data set. Default: that of the model's training.")
-    ] = None
-    data_root: DataRoot = None
-    part: Annotated[
-        DataPart,
-        Parameter(help="Which part to test on; use `all` for images the model was not trained on."),
-    ] = "test"
-    overrides: Annotated[
-        Overrides,
-        Parameter(
-            help="Override how the images are read, e.g. --set data.broken=skip. May be repeated."
-        ),
-    ] = ()
-    batch: Annotated[
-        int,
-        Parameter(converter=whole, help="Batch size; also used for the second speed measurement."),
-    ] = 128
-    out: Annotated[
-        Path | None,
-        Parameter(
-            name=["--out", "-o"], help="Write evaluation.json and confusion.svg into this folder."
-        ),
-    ] = None
-    picture: Annotated[
-        Path | None,
-        Parameter(help="Draw the confusion matrix to this .svg, .png or .pdf file."),
-    ] = None
-    skip_speed: Annotated[bool, Parameter(help="Do not measure latency and throughput.")] = False
+    data: str | None = None
+    """The data set. Default: that of the model's training."""
+    data_root: str | None = None
+    """The folder of downloaded data sets."""
+    part: DataPart = "test"
+    """Which part to test on; use `all` for images the model was not trained on."""
+    overrides: Overrides = ()
+    """Override how the images are read, e.g. --set data.broken=skip. May be repeated."""
+    batch: Whole = 128
+    """Batch size; also used for the second speed measurement."""
+    out: Output = None
+    """Write evaluation.json and confusion.svg into this folder."""
+    picture: Path | None = None
+    """Draw the confusion matrix to this .svg, .png or .pdf file."""
+    skip_speed: bool = False
+    """Do not measure latency and throughput."""
     accelerator: Device = "auto"
-    threads: Threads = None
+    """What to compute on."""
+    threads: Whole | None = None
+    """CPU threads."""
     as_json: AsJson = False
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions:
-    top: Annotated[int, Parameter(converter=whole, help="How many classes to show per image.")] = 3
-    batch: Annotated[int, Parameter(converter=whole, help="Batch size.")] = 64
+    top: Whole = 3
+    """How many classes to show per image."""
+    batch: Whole = 64
+    """Batch size."""
     accelerator: Device = "auto"
-    threads: Threads = None
+    """What to compute on."""
+    threads: Whole | None = None
+    """CPU threads."""
     as_json: AsJson = False
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    out: Annotated[
-        Path,
-        Parameter(
-            name=["--out", "-o"],
-            help="A .onnx, .pt2 (torch.export), .py (needs no prnas) or .safetensors file, or a "
-            "folder for safetensors.",
-        ),
-    ]
-    file_format: Annotated[
-        ExportFormat | None,
-        Parameter(name="--format", help="The format, if the file's ending does not say it."),
-    ] = None
-    normalize: Annotated[
-        bool,
-        Parameter(help="Include the normalisation: .onnx and .pt2 then take pixels 0 to 1."),
-    ] = False
-    force: Annotated[bool, Parameter(help="Overwrite existing files.")] = False
+    out: Annotated[Path, Parameter(name=["--out", "-o"])]
+    """A .onnx, .pt2 (torch.export), .py or .safetensors file, or a folder for safetensors."""
+    file_format: Annotated[ExportFormat | None, Parameter(name="--format")] = None
+    """The format, if the file's ending does not say it."""
+    normalize: bool = False
+    """Include the normalisation: .onnx and .pt2 then take pixels 0 to 1."""
+    force: bool = False
+    """Overwrite existing files."""
     as_json: AsJson = False
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions:
-    out: Annotated[
-        Path | None,
-        Parameter(
-            name=["--out", "-o"],
-            help="The .html file. Default: RUN/report.html, or comparison.html here.",
-        ),
-    ] = None
-    figures: Annotated[
-        Path | None, Parameter(help="Also draw figures for a paper (SVG and PDF) to this folder.")
-    ] = None
+    out: Output = None
+    """The .html file. Default: RUN/report.html, or comparison.html here."""
+    figures: Path | None = None
+    """Also draw figures for a paper (SVG and PDF) to this folder."""
     as_json: AsJson = False
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions:
-    port: Annotated[
-        int | None,
-        Parameter(converter=whole, help="The port to listen on; 0: any free port. Default: 8777."),
-    ] = None
-    host: Annotated[
-        str,
-        Parameter(
-            help="The address to listen on. Default is this machine only; 0.0.0.0 lets others in."
-        ),
-    ] = "127.0.0.1"
+    port: Whole | None = None
+    """The port to listen on; 0: any free port. Default: 8777."""
+    host: str = "127.0.0.1"
+    """The address to listen on. Default is this machine only; 0.0.0.0 lets others in."""

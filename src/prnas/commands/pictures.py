@@ -4,18 +4,17 @@ import importlib.util
 from pathlib import Path
 
 from prnas.drawing.picture import SUFFIXES, Picture, save
-from prnas.io.errors import UserError
+from prnas.io.errors import UserError, cannot
 from prnas.terminal.output import show
 
 
 def save_picture(picture: Picture, path: Path, quiet: bool = False) -> None:
     """Write a picture in the format of the path's ending; unless `quiet`, say so."""
     try:
-        save(picture, path)
+        with cannot(f"write {path}"):
+            save(picture, path)
     except (ValueError, ImportError) as error:  # A wrong ending, or matplotlib is missing.
         raise UserError(str(error)) from None
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from None
     if not quiet:
         show(f"wrote {path}")
 

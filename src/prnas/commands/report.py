@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prnas.commands.options import ReportOptions
 from prnas.io.atomic import write_atomically, write_output
-from prnas.io.errors import UserError
+from prnas.io.errors import UserError, cannot
 from prnas.report.group import SEED
 from prnas.report.page import write_page
 from prnas.report.read_run import is_run, read_group, read_view, runs_in
@@ -37,13 +37,11 @@ def run(folders: Sequence[Path], options: ReportOptions) -> None:
         check_figures(figures)
     names = run_names(runs) if len(folders) > 1 else [None] * len(runs)
     views = [read_view(*named) for named in zip(runs, names, strict=True)]
-    try:
+    with cannot(f"write {path}"):
         group = read_group(folders[0]) if len(folders) == 1 else None
         write = write_output if out is not None else write_atomically
         write_page(path, views, group=group, write=write)
         size = path.stat().st_size
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from None
     drawn: list[Path] = []
     if figures is not None:
         from prnas.commands.figures import write_figures

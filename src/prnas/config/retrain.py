@@ -31,10 +31,8 @@ class FinalNetworkConfig(Section):
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 36
     stem: Stem = "cifar"
     output: Output = "concat"
-    # Weight of the auxiliary head's loss; 0: no head.
-    auxiliary_weight: Decay = 0.4
-    # Probability of drop-path in the last epoch; it rises linearly from 0.
-    drop_path: Portion = 0.3
+    auxiliary_weight: Decay = 0.4  # Weight of the auxiliary head's loss; 0: no head.
+    drop_path: Portion = 0.3  # Probability in the last epoch; it rises linearly from 0.
 
     @model_validator(mode="after")
     def _even(self) -> Self:
@@ -56,8 +54,7 @@ class TrainingConfig(Section):
     weight_decay: Decay = 3e-4
     gradient_norm: Rate = 5.0
     label_smoothing: Portion = 0.0
-    # Decay of a moving average of the weights; None: no average.
-    average_decay: Share | None = None
+    average_decay: Share | None = None  # Decay of a moving average of the weights.
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

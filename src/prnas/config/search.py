@@ -18,7 +18,7 @@ from prnas.config.sections import (
     Share,
     ValidationConfig,
 )
-from prnas.io.errors import FormatError, UserError, suggestion
+from prnas.io.errors import reading, suggestion
 from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
@@ -106,10 +106,8 @@ class DerivationConfig(Section):
 
 def read_setting(file: str) -> Setting:
     """A user's own setting from a YAML file."""
-    try:
+    with reading(file):
         return setting_from_data(parse_yaml(read_text(Path(file))))
-    except FormatError as error:
-        raise UserError(f"{file}: {error}") from None
 
 
 def _data_of_name(space: Any) -> Any:

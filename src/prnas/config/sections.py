@@ -28,19 +28,13 @@ class ImagesConfig(Section):
     """The images, and their augmentation during training."""
 
     name: Annotated[str, Field(min_length=1, max_length=4096)] = "cifar10"
-    # Folder of downloaded files; None: the default folder.
-    root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
-    # Height and width; None: the size that the data has.
-    image_size: Annotated[int, Field(ge=1, le=4096)] | None = None
-    # Number of training images; None: all of them.
-    images: Annotated[int, Field(ge=4)] | None = None
-    # Fraction of images that are tested on, where the data has no test part.
-    test_share: Share = 0.2
-    # What to do about images that cannot be read.
-    broken: Literal["refuse", "skip"] = "refuse"
+    root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None  # Download folder.
+    image_size: Annotated[int, Field(ge=1, le=4096)] | None = None  # None: the data's own size.
+    images: Annotated[int, Field(ge=4)] | None = None  # Number of training images; None: all.
+    test_share: Share = 0.2  # Fraction of images for testing, if the data has no test part.
+    broken: Literal["refuse", "skip"] = "refuse"  # What to do about unreadable images.
     storage: Literal["auto", "memory", "stream"] = "auto"
-    # Number of processes that read a streamed set.
-    workers: Annotated[int, Field(ge=0, le=256)] = 2
+    workers: Annotated[int, Field(ge=0, le=256)] = 2  # Processes that read a streamed set.
     flip: bool = True
     crop_padding: Annotated[int, Field(ge=0, le=1_000)] = 4
     cutout: Annotated[int, Field(ge=0, le=10_000)] = 0
@@ -77,8 +71,7 @@ class CheckpointConfig(Section):
     """Checkpoints within an epoch; each epoch ends with one in any case."""
 
     every_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0
-    # Number of checkpoints that a run keeps.
-    keep: Annotated[int, Field(ge=1, le=1_000)] = 2
+    keep: Annotated[int, Field(ge=1, le=1_000)] = 2  # Number of checkpoints.
 
 
 class ComputeConfig(Section):
@@ -87,15 +80,11 @@ class ComputeConfig(Section):
     accelerator: Accelerator = "auto"
     devices: Annotated[int, Field(ge=1, le=1024)] = 1
     precision: Precision = "32-true"
-    # Number of CPU threads of each process; None: PyTorch's default.
-    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None  # Of each process; None: default.
     compile: bool = False
-    # Less memory for a little time, and the same result.
-    recompute: bool = False
-    # Gigabytes that each process may use; None: all that is free.
-    memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None
-    # How long a process waits for another one before the run ends.
-    timeout_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0
+    recompute: bool = False  # Less memory for a little time; the result is the same.
+    memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB of each process.
+    timeout_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0  # Wait for other processes.
 
 
 class RunConfig(Section):

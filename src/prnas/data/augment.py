@@ -21,8 +21,7 @@ class Augmentation:
 
     flip: bool
     crop_padding: int
-    # Side of the square that is cut out; 0: none.
-    cutout: int
+    cutout: int  # Side of the square that is cut out; 0: none.
     normalization: Normalization
 
     def __call__(

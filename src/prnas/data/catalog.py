@@ -45,15 +45,12 @@ class CifarSpec:
     """A set in CIFAR's binary format: records of label bytes and a 32x32 colour image."""
 
     archive: Download
-    # Folder of the files inside the archive.
-    folder: str
+    folder: str  # Inside the archive.
     train: tuple[str, ...]
     test: tuple[str, ...]
-    # Number of images in a training file and in a test file.
-    images_per_file: tuple[int, int]
+    images_per_file: tuple[int, int]  # Of the training and of the test part.
     names_file: str
-    # Number of label bytes of an image, of which the last is its class.
-    label_bytes: int
+    label_bytes: int  # Bytes before an image, of which the last is its class.
     num_classes: int
 
     @property
@@ -72,8 +69,7 @@ class IdxSpec:
     folder: str
     train: tuple[Download, Download]
     test: tuple[Download, Download]
-    # Numbers of training and of test images.
-    numbers: tuple[int, int]
+    numbers: tuple[int, int]  # Numbers of training and of test images.
     size: tuple[int, int]
     class_names: tuple[str, ...]
 
@@ -132,16 +128,8 @@ FASHION_MNIST = IdxSpec(
     numbers=(60_000, 10_000),
     size=(28, 28),
     class_names=(
-        "T-shirt/top",
-        "trouser",
-        "pullover",
-        "dress",
-        "coat",
-        "sandal",
-        "shirt",
-        "sneaker",
-        "bag",
-        "ankle boot",
+        *("T-shirt/top", "trouser", "pullover", "dress", "coat"),
+        *("sandal", "shirt", "sneaker", "bag", "ankle boot"),
     ),
 )
 
@@ -151,43 +139,14 @@ SPECS: dict[str, CifarSpec | IdxSpec] = {
     "fashion-mnist": FASHION_MNIST,
 }
 
+_CIFAR = ("small photographs", "www.cs.toronto.edu/~kriz/cifar.html", "none stated")
+_DIGITS = ("handwritten digits", "the UCI repository, doi.org/10.24432/C50P49", "CC BY 4.0")
+_FASHION = ("articles of clothing", "github.com/zalandoresearch/fashion-mnist", "MIT")
 ABOUT = {
-    "digits": About(
-        1438,
-        359,
-        (1, 8, 8),
-        10,
-        "handwritten digits",
-        "the UCI repository, doi.org/10.24432/C50P49",
-        "CC BY 4.0",
-    ),
-    "cifar10": About(
-        50_000,
-        10_000,
-        (3, 32, 32),
-        10,
-        "small photographs",
-        "www.cs.toronto.edu/~kriz/cifar.html",
-        "none stated",
-    ),
-    "cifar100": About(
-        50_000,
-        10_000,
-        (3, 32, 32),
-        100,
-        "small photographs",
-        "www.cs.toronto.edu/~kriz/cifar.html",
-        "none stated",
-    ),
-    "fashion-mnist": About(
-        60_000,
-        10_000,
-        (1, 28, 28),
-        10,
-        "articles of clothing",
-        "github.com/zalandoresearch/fashion-mnist",
-        "MIT",
-    ),
+    "digits": About(1438, 359, (1, 8, 8), 10, *_DIGITS),
+    "cifar10": About(50_000, 10_000, (3, 32, 32), 10, *_CIFAR),
+    "cifar100": About(50_000, 10_000, (3, 32, 32), 100, *_CIFAR),
+    "fashion-mnist": About(60_000, 10_000, (1, 28, 28), 10, *_FASHION),
 }
 
 

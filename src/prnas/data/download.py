@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from prnas.data.catalog import ROOT_VARIABLE, Download
-from prnas.io.errors import UserError
+from prnas.io.errors import UserError, cannot
 from prnas.io.progress import bar
 
 _CHUNK = 1 << 18
@@ -52,12 +52,9 @@ def without_network(files: str, folder: Path) -> str:
 def verify(path: Path, wanted: Download) -> None:
     """A `UserError` unless the file is the one that its makers published."""
     digest = hashlib.md5(usedforsecurity=False)
-    try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    with cannot(f"read {path}"), path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
     if digest.hexdigest() != wanted.md5:
         raise UserError(
             f"{path} is damaged, or is not the file of {wanted.url}: its MD5 is "

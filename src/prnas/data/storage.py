@@ -18,10 +18,8 @@ _TASK = 32  # Number of images that a worker reads at a time.
 class Images(Protocol):
     """A set of images, in memory or streamed."""
 
-    # Classes, int64, on the CPU.
-    labels: Tensor
-    # Channels, height, width.
-    shape: tuple[int, int, int]
+    labels: Tensor  # Classes, int64, on the CPU.
+    shape: tuple[int, int, int]  # Channels, height, width.
 
     def __len__(self) -> int: ...
     def fetch(self, indices: Tensor) -> Tensor:

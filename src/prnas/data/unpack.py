@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from prnas.io.errors import UserError
+from prnas.io.errors import UserError, cannot
 
 _SPARE = 1 << 20  # Bytes for headers and small files that are not needed.
 _CHUNK = 1 << 20
@@ -44,11 +44,9 @@ def unpack_tar(archive: Path, folder: str, sizes: Mapping[str, int], into: Path)
     Other members are skipped, but an archive that reaches outside itself is refused as a whole.
     """
     wanted = {f"{folder}/{name}": name for name in sizes}
-    try:
+    with cannot(f"write to {into.parent}"):
         into.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into.parent))
-    except OSError as error:
-        raise UserError(f"cannot write to {into.parent}: {error.strerror}") from None
     try:
         with gzip.open(archive) as plain:
             bounded = _Bounded(plain, sum(sizes.values()) + _SPARE, archive)

@@ -9,7 +9,7 @@ from prnas.exporting.onnx import as_onnx, check_onnx
 from prnas.exporting.python_file import as_python
 from prnas.exporting.target import NORMALIZING, Format, Target, check_free, find_target, write
 from prnas.exporting.torch_program import INPUT, as_program, describe
-from prnas.exporting.verify import Agreement, batches_in_words, compare, questions
+from prnas.exporting.verify import Agreement, batches_in_words, compare, reference_batches
 from prnas.io.errors import UserError
 from prnas.models.model import CARD, WEIGHTS, Model, load, network_of, save_model
 
@@ -95,23 +95,23 @@ def _made(
     model: Model, target: Target, normalize: bool, folder: Path
 ) -> tuple[tuple[bytes, ...], Agreement]:
     """The contents of the files, checked, and how well they agree."""
-    asked = questions(model)
+    batches = reference_batches(model)
     save_model(folder, model.network, model.card)
     weights, card = (folder / WEIGHTS).read_bytes(), (folder / CARD).read_bytes()
     match target.file_format:
         case "safetensors":
             again = load(folder)
             agreement = compare(
-                asked, lambda question: again(question.pixels).detach(), "the loaded model"
+                batches, lambda batch: again(batch.pixels).detach(), "the loaded model"
             )
             return (weights, card), agreement
         case "onnx" | "pt2":
             make = as_onnx if target.file_format == "onnx" else as_program
             metadata = describe(model, card.decode(), normalize)
-            data, agreement = make(model, normalize, metadata, asked)
+            data, agreement = make(model, normalize, metadata, batches)
             return (data,), agreement
         case "python":
-            source, agreement = as_python(model, target.entry.stem, weights, asked, folder)
+            source, agreement = as_python(model, target.entry.stem, weights, batches, folder)
             return (weights, source), agreement
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from prnas.exporting.torch_program import SHAPES, quiet, trace
-from prnas.exporting.verify import Agreement, Question, compare
+from prnas.exporting.verify import Agreement, ReferenceBatch, compare
 from prnas.io.errors import UserError
 from prnas.models.model import Model
 
@@ -33,7 +33,7 @@ def check_onnx() -> None:
 
 
 def as_onnx(
-    model: Model, normalize: bool, metadata: dict[str, str], asked: list[Question]
+    model: Model, normalize: bool, metadata: dict[str, str], batches: list[ReferenceBatch]
 ) -> tuple[bytes, Agreement]:
     """The file, and how far its logits are from the model's; a `UserError` if too far."""
     size = sum(one.numel() * one.element_size() for one in model.state_dict().values())
@@ -48,11 +48,11 @@ def as_onnx(
         first = str(error).strip().partition("\n")[0]
         raise UserError(f"this network cannot be exported to ONNX: {first:.200}") from error
 
-    def answer(question: Question) -> Tensor:
-        images = question.inputs(normalize).numpy()
+    def compute(batch: ReferenceBatch) -> Tensor:
+        images = batch.inputs(normalize).numpy()
         return torch.from_numpy(session.run(["logits"], {"images": images})[0])
 
-    return data, compare(asked, answer, "onnxruntime")
+    return data, compare(batches, compute, "onnxruntime")
 
 
 def _to_onnx(model: Model, normalize: bool, metadata: dict[str, str]) -> bytes:

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from prnas.exporting.python_source import python_source
-from prnas.exporting.verify import Agreement, Question, compare
+from prnas.exporting.verify import Agreement, ReferenceBatch, compare
 from prnas.io.errors import UserError
 from prnas.models.model import Model
 
@@ -23,22 +23,22 @@ sys.path.insert(0, sys.argv[1])
 import importlib, json, torch
 file = importlib.import_module(sys.argv[2])
 network = file.load()
-questions = file.read_safetensors(sys.argv[3])
+batches = file.read_safetensors(sys.argv[3])
 with torch.inference_mode():
-    answers = {k: network(file.normalize(pixels)).tolist() for k, pixels in questions.items()}
-print(json.dumps(answers))
+    logits = {k: network(file.normalize(pixels)).tolist() for k, pixels in batches.items()}
+print(json.dumps(logits))
 """
 
 
 def as_python(
-    model: Model, name: str, weights: bytes, asked: list[Question], folder: Path
+    model: Model, name: str, weights: bytes, batches: list[ReferenceBatch], folder: Path
 ) -> tuple[bytes, Agreement]:
     """The file `name.py`, and how far its logits are from the model's; tried in `folder`."""
     source = python_source(model.card, name, _ramp_logits(model)).encode()
     (folder / f"{name}.py").write_bytes(source)
     (folder / f"{name}.safetensors").write_bytes(weights)
-    answers = _run(folder, name, asked)
-    agreement = compare(asked, lambda question: answers[len(question.pixels)], f"{name}.py")
+    logits = _run(folder, name, batches)
+    agreement = compare(batches, lambda batch: logits[len(batch.pixels)], f"{name}.py")
     return source, agreement
 
 
@@ -50,12 +50,12 @@ def _ramp_logits(model: Model) -> list[float]:
     return [float(f"{logit:.9g}") for logit in logits[0, :RAMP_LOGITS].tolist()]
 
 
-def _run(folder: Path, name: str, asked: list[Question]) -> dict[int, Tensor]:
+def _run(folder: Path, name: str, batches: list[ReferenceBatch]) -> dict[int, Tensor]:
     """The logits that the file gives, by the size of the batch."""
-    questions = folder / "0.safetensors"  # no module can be called so
-    save_file({str(len(one.pixels)): one.pixels for one in asked}, questions)
+    images = folder / "0.safetensors"  # No module can have this name.
+    save_file({str(len(batch.pixels)): batch.pixels for batch in batches}, images)
     threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}
-    command = [sys.executable, "-c", TRIAL, str(folder), name, str(questions)]
+    command = [sys.executable, "-c", TRIAL, str(folder), name, str(images)]
     done = subprocess.run(  # noqa: S603 - Python itself, on a file that was just written here
         command,
         cwd=folder,
@@ -69,5 +69,5 @@ def _run(folder: Path, name: str, asked: list[Question]) -> dict[int, Tensor]:
     if done.returncode:
         last = done.stderr.strip().rpartition("\n")[2]
         raise UserError(f"the check failed, nothing was written: {name}.py ends with {last:.200}")
-    answers = json.loads(done.stdout.strip().rpartition("\n")[2])
-    return {int(batch): torch.tensor(logits) for batch, logits in answers.items()}
+    printed = json.loads(done.stdout.strip().rpartition("\n")[2])
+    return {int(size): torch.tensor(logits) for size, logits in printed.items()}

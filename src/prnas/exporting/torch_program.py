@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.export import Dim, ExportedProgram
 
-from prnas.exporting.verify import Agreement, Question, compare
+from prnas.exporting.verify import Agreement, ReferenceBatch, compare
 from prnas.io.errors import UserError
 from prnas.models.model import Model
 
@@ -23,7 +23,7 @@ INPUT = {
 
 
 def as_program(
-    model: Model, normalize: bool, metadata: dict[str, str], asked: list[Question]
+    model: Model, normalize: bool, metadata: dict[str, str], batches: list[ReferenceBatch]
 ) -> tuple[bytes, Agreement]:
     """The file, and how far its logits are from the model's; a `UserError` if too far."""
     buffer = io.BytesIO()
@@ -33,7 +33,7 @@ def as_program(
         program = torch.export.load(buffer).module()
         with torch.inference_mode():
             agreement = compare(
-                asked, lambda question: program(question.inputs(normalize)), "the program"
+                batches, lambda batch: program(batch.inputs(normalize)), "the program"
             )
     return buffer.getvalue(), agreement
 

@@ -1,4 +1,4 @@
-"""Before an export is done: the same logits as here, on random images."""
+"""Verification of an export before it is written: the model's logits, for random images."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -10,16 +10,16 @@ from torch import Tensor
 from prnas.io.errors import UserError
 from prnas.models.model import Model
 
-BATCHES = (1, 3)  # other than the two images that programs are traced with
+BATCHES = (1, 3)  # Other sizes than that of the batch that programs are traced with.
 TOLERANCE = 1e-5
-ROUNDINGS = 4  # two ways of computing the same, each with its own, and room for luck
+ROUNDINGS = 4  # Two ways of computing the same round differently; twice of that is allowed.
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A batch of images, as pixels from 0 to 1 and normalised, and what the model makes of it.
+class ReferenceBatch:
+    """A batch of images, as pixels from 0 to 1 and normalised, and the model's logits for it.
 
-    `rounding` is how far its logits are from those in double precision.
+    `rounding` is the largest difference of the logits from those in double precision.
     """
 
     pixels: Tensor
@@ -33,22 +33,22 @@ class Question:
 
     @property
     def allowed(self) -> float:
-        """1e-5, of the largest logit where that is over 1; but no less than rounding may make."""
+        """The largest allowed difference: 1e-5 (of the largest logit if over 1), or rounding."""
         allowed = TOLERANCE * max(1.0, self.largest_logit)
         return max(allowed, ROUNDINGS * self.rounding)
 
     def inputs(self, normalize: bool) -> Tensor:
-        """What an export takes that normalises by itself, or not."""
+        """The input of an export, which may include the normalisation."""
         return self.pixels if normalize else self.normalized
 
 
-def questions(model: Model) -> list[Question]:
-    """Random images, always the same ones."""
+def reference_batches(model: Model) -> list[ReferenceBatch]:
+    """Batches of random images, always the same."""
     generator = torch.Generator().manual_seed(0)
     exact = copy.deepcopy(model).double()
-    asked: list[Question] = []
-    for batch in BATCHES:
-        pixels = torch.rand(batch, *model.card.input_shape, generator=generator)
+    batches: list[ReferenceBatch] = []
+    for size in BATCHES:
+        pixels = torch.rand(size, *model.card.input_shape, generator=generator)
         with torch.no_grad():
             logits = model(pixels)
             normalized = (pixels - model.mean) / model.std
@@ -58,8 +58,8 @@ def questions(model: Model) -> list[Question]:
                 "the model is broken: its logits for random images are not finite numbers, so no "
                 "export of it can be checked"
             )
-        asked.append(Question(pixels, normalized, logits, rounding))
-    return asked
+        batches.append(ReferenceBatch(pixels, normalized, logits, rounding))
+    return batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,31 +72,31 @@ class Agreement:
 
 
 def compare(
-    asked: Sequence[Question], answer: Callable[[Question], Tensor], what: str
+    batches: Sequence[ReferenceBatch], compute: Callable[[ReferenceBatch], Tensor], what: str
 ) -> Agreement:
-    """How far an export's logits are from the model's, at most.
+    """The largest difference of an export's logits from the model's.
 
-    A `UserError` if that is more than is allowed.
+    A `UserError` if it is more than allowed.
     """
     differences: list[float] = []
-    for question in asked:
-        found, logits = answer(question), question.logits
-        if found.shape != logits.shape:
+    for batch in batches:
+        exported, logits = compute(batch), batch.logits
+        if exported.shape != logits.shape:
             raise UserError(
                 f"the check failed, nothing was written: {what} gives logits of shape "
-                f"{tuple(found.shape)}, not {tuple(logits.shape)}"
+                f"{tuple(exported.shape)}, not {tuple(logits.shape)}"
             )
-        difference = (found - logits).abs().max().item()
-        if not difference <= question.allowed:  # also for a number that is none
+        difference = (exported - logits).abs().max().item()
+        if not difference <= batch.allowed:  # Also catches NaN.
             raise UserError(
                 f"the check failed, nothing was written: for {len(logits)} random images, logits "
-                f"of {what} differ by up to {difference:.2g}; {question.allowed:.2g} is allowed"
+                f"of {what} differ by up to {difference:.2g}; {batch.allowed:.2g} is allowed"
             )
         differences.append(difference)
     return Agreement(
         max(differences),
-        max(question.largest_logit for question in asked),
-        max(question.rounding for question in asked),
+        max(batch.largest_logit for batch in batches),
+        max(batch.rounding for batch in batches),
     )
 
 

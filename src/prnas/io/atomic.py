@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and that a power loss does not take back."""
+"""Atomic writes: files that are complete or absent, also after a power loss."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
 
 
 def write_output(target: Path, data: bytes) -> None:
-    """Write to where a person said: a file, also behind a link; or into a device or a pipe."""
+    """Write to a path that a user named: a file, also behind a link, or a device or a pipe."""
     if target.exists() and not target.is_file():
         target.write_bytes(data)
     else:
@@ -20,9 +20,9 @@ def write_output(target: Path, data: bytes) -> None:
 
 
 def write_atomically(target: Path, data: bytes) -> None:
-    """Write a file that no reader ever sees half of; on failure nothing is left behind.
+    """Write a file that no reader ever sees incomplete; on failure nothing is left behind.
 
-    A link, or a pipe that nobody reads from, gives way to the file: nothing is written elsewhere.
+    A link or a pipe at the target is replaced by the file: nothing is written elsewhere.
     """
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
@@ -41,7 +41,7 @@ def write_atomically(target: Path, data: bytes) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """A new name is safe on the disk only once its folder is; not every system can do that."""
+    """Sync a folder, so that new names in it survive a power loss, where the system can."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except OSError:
@@ -55,7 +55,7 @@ def sync_folder(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path, age: float = 60.0) -> None:
-    """Remove what a killed `write_atomically` left; what is younger may be under way elsewhere."""
+    """Remove what a killed `write_atomically` left; younger files may still be in use."""
     for path in folder.glob(".*.tmp"):
         if _LEFTOVER.fullmatch(path.name):
             with suppress(OSError):

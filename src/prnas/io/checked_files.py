@@ -1,4 +1,4 @@
-"""Files of our own, read with care: plain files only, verified before they fill the memory."""
+"""Files of prnas, read with checks: plain files only, verified before they fill the memory."""
 
 import errno
 import hashlib
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
-_LARGE = 2**28  # bytes, from which on a file is verified before it is loaded
+_LARGE = 2**28  # Bytes from which on a file is verified before it is loaded.
 _CHUNK = 2**22
 
 
@@ -21,9 +21,9 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 def read_verified(path: Path, checksum: str, most: int | None = None) -> bytes | None:
-    """The bytes of a file if that is their SHA-256, and they are no more than `most`.
+    """The bytes of a file if they have this SHA-256 and are no more than `most`, else `None`.
 
-    An `OSError` as above, but for the size.
+    An `OSError` if it is a pipe or a device, or cannot be read.
     """
     size = _size(path)
     if most is not None and size > most:
@@ -37,28 +37,28 @@ def read_verified(path: Path, checksum: str, most: int | None = None) -> bytes |
 
 def _size(path: Path) -> int:
     size = path.stat().st_size
-    if not path.is_file():  # reading it might never end
-        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    if not path.is_file():  # Reading it might never end.
+        raise OSError(errno.EINVAL, "it is not a plain file", str(path))
     return size
 
 
 def digest(path: Path, size: int) -> str:
-    """The SHA-256 of a file's first `size` bytes, which are not held all at once."""
+    """The SHA-256 of a file's first `size` bytes, read in chunks."""
     _size(path)
-    found = hashlib.sha256()
+    checksum = hashlib.sha256()
     with path.open("rb") as file:
         while size > 0 and (chunk := file.read(min(size, _CHUNK))):
-            found.update(chunk)
+            checksum.update(chunk)
             size -= len(chunk)
-    return found.hexdigest()
+    return checksum.hexdigest()
 
 
 def tensors_in(data: bytes) -> "dict[str, Tensor]":
-    """The tensors of a safetensors file; a `ValueError` for whatever is wrong with it."""
-    from safetensors.torch import load  # heavy: the rest of this file is not
+    """The tensors of a safetensors file; a `ValueError` says what is wrong with it."""
+    from safetensors.torch import load  # Heavy: the rest of this file is light.
 
     try:
         return load(data)
-    except Exception as error:  # the library's own, or a KeyError for a type that PyTorch has not
-        said = f"{type(error).__name__}: {error}"
-        raise ValueError(f"no tensors can be read from it ({said:.200})") from None
+    except Exception as error:  # The library's own, or a KeyError for an unknown dtype.
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"no tensors can be read from it ({reason:.200})") from None

@@ -1,4 +1,4 @@
-"""Main memory: how much is free, whether an error means that it ran out, giving it back."""
+"""Main memory: the free amount, errors that mean it ran out, returning it to the system."""
 
 import ctypes
 import gc
@@ -11,7 +11,7 @@ import torch
 OUT_OF_MEMORY_TEXTS = (
     *("can't allocate memory", "not enough memory", "out of memory"),
     *("cudnn_status_alloc_failed", "cublas_status_alloc_failed"),
-    # What a CPU's libraries say: the C library, C++, and oneDNN, which does not tell why.
+    # Messages of the C library, of C++, and of oneDNN, which does not say why it failed.
     *("cannot allocate memory", "bad_alloc", "could not create a primitive"),
     *("could not execute a primitive", "could not create a memory object"),
 )
@@ -22,34 +22,34 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error).lower()
-    return isinstance(error, RuntimeError) and any(one in text for one in OUT_OF_MEMORY_TEXTS)
+    return isinstance(error, RuntimeError) and any(phrase in text for phrase in OUT_OF_MEMORY_TEXTS)
 
 
 def free_memory(num_processes: int = 1, limit: float | None = None) -> float:
-    """Bytes of main memory that one of so many processes may still take.
+    """Bytes of main memory that each of `num_processes` may still take.
 
-    `limit` is for each of them; a control group's is for all.
+    `limit` is that of each process; a control group's limit is for all of them.
     """
     used = psutil.Process().memory_info().rss
-    groups = [one - num_processes * used for one in cgroup_limits()]
+    groups = [group - num_processes * used for group in cgroup_limits()]
     free = min([psutil.virtual_memory().available, *groups]) / num_processes
     return max(0.0, free if limit is None else min(free, limit - used))
 
 
 def give_back_memory() -> None:
-    """Let the C library return freed memory to the system, where it can be asked to."""
+    """Let the C library return freed memory to the system, where it can."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def recover_memory() -> None:
-    """After running out: let go of what is free, though something may still refer to it."""
+    """Free memory after it ran out: collect garbage, and return it to the system."""
     gc.collect()
     give_back_memory()
 
 
 def check_room(num_bytes: int) -> None:
-    """Raise a `MemoryError` if so much cannot be had, before something asks that would abort."""
+    """Raise a `MemoryError` if so many bytes are not free; other libraries would abort."""
     try:
         bytearray(num_bytes)
     except MemoryError:
@@ -63,7 +63,7 @@ def cgroup_limits(root: Path = Path("/sys/fs/cgroup")) -> list[float]:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
         return []
-    found: list[float] = []
+    limits: list[float] = []
     for line in lines:
         _, controllers, group = line.split(":", 2)
         if controllers == "":
@@ -73,12 +73,12 @@ def cgroup_limits(root: Path = Path("/sys/fs/cgroup")) -> list[float]:
         else:
             continue
         inner = base / group.lstrip("/")
-        # A limit of any group around the innermost one counts as well.
+        # The limits of all enclosing groups apply as well.
         for folder in [inner, *inner.parents]:
             if not folder.is_relative_to(base):
                 break
             try:
-                found.append(float((folder / name).read_text()))
-            except (OSError, ValueError):  # absent, or "max"
+                limits.append(float((folder / name).read_text()))
+            except (OSError, ValueError):  # Absent, or "max".
                 continue
-    return [limit for limit in found if 0 < limit < 2**60]
+    return [limit for limit in limits if 0 < limit < 2**60]

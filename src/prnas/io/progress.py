@@ -1,4 +1,4 @@
-"""Bars on standard error, for people only."""
+"""Progress bars on standard error, only in a terminal."""
 
 import sys
 from collections.abc import Generator
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progres
 from rich.progress import TimeRemainingColumn as Remaining
 from rich.progress import TransferSpeedColumn as Speed
 
-# Whether bars are shown: commands say so; functions that are called from Python show none.
+# Whether bars are shown: commands set it; functions that are called from Python show none.
 bars: ContextVar[bool] = ContextVar("bars", default=False)
 
 
@@ -25,10 +25,10 @@ class Bar:
 
 @contextmanager
 def bar(text: str, total: int | None, in_bytes: bool = False) -> Generator[Bar]:
-    """A bar that vanishes when done; only for commands whose standard error is a terminal."""
+    """A bar that vanishes at the end; only for commands whose standard error is a terminal."""
     columns = (DownloadColumn(), Speed()) if in_bytes else (MofNCompleteColumn(),)
     terminal = sys.stderr is not None and sys.stderr.isatty()
-    made = Progress(
+    progress = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         *columns,
@@ -37,5 +37,5 @@ def bar(text: str, total: int | None, in_bytes: bool = False) -> Generator[Bar]:
         transient=True,
         disable=not (terminal and bars.get()),
     )
-    with made:
-        yield Bar(made, total, text)
+    with progress:
+        yield Bar(progress, total, text)

@@ -1,4 +1,4 @@
-"""Reading what people and files say: every problem at once, each with its place."""
+"""Reading JSON and plain data: all problems in one error, each with its key."""
 
 import json
 import math
@@ -13,8 +13,8 @@ from prnas.io.errors import FormatError, suggestion
 T = TypeVar("T")
 Loc = tuple[int | str, ...]
 MAX_CHARACTERS = 4_000_000
-MAX_DIGITS = 100  # of a number: more cannot even be told apart from infinity
-MAX_PROBLEMS = 50  # that are told of one file
+MAX_DIGITS = 100  # Digits of a number.
+MAX_PROBLEMS = 50  # Number of problems that are listed.
 
 
 def parse_json(text: str) -> Any:
@@ -43,8 +43,8 @@ def parse_json(text: str) -> Any:
             text, parse_constant=no_constant, parse_int=bounded, object_pairs_hook=no_repeats
         )
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise FormatError([f"{place}: not valid JSON ({error.msg})"]) from None
+        position = f"line {error.lineno}, column {error.colno}"
+        raise FormatError([f"{position}: not valid JSON ({error.msg})"]) from None
     except RecursionError:
         raise FormatError(["nested too deeply"]) from None
 
@@ -54,9 +54,9 @@ def check_header(data: Any, format_name: str, version: int) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise FormatError([f"the file must hold an object, not {kind_of(data)}"])
     fields = dict(cast(dict[str, Any], data))
-    found, number = fields.pop("format", None), fields.pop("version", None)
-    if found != format_name:
-        raise FormatError([f"format: must be '{format_name}', got {found!r:.60}"])
+    name, number = fields.pop("format", None), fields.pop("version", None)
+    if name != format_name:
+        raise FormatError([f"format: must be '{format_name}', got {name!r:.60}"])
     if type(number) is not int or number != version:
         raise FormatError(
             [f"version: {number!r:.60} is not known; this release reads version {version}"]
@@ -82,7 +82,7 @@ def kind_of(value: object) -> str:
 
 
 def validated(adapter: TypeAdapter[T], data: Any, what: str) -> T:
-    """`data` as the adapter's type, or one `FormatError` with all that is wrong with it."""
+    """`data` as the adapter's type; a `FormatError` names everything that is wrong with it."""
     try:
         if problems := list(islice(_not_plain(data, ""), MAX_PROBLEMS + 1)):
             raise FormatError(_few(problems))
@@ -93,20 +93,20 @@ def validated(adapter: TypeAdapter[T], data: Any, what: str) -> T:
         raise FormatError(explain(error, data, adapter.json_schema())) from None
 
 
-def _not_plain(data: object, place: str) -> Iterator[str]:
+def _not_plain(data: object, path: str) -> Iterator[str]:
     """What JSON cannot say: other types, keys that are no strings, numbers beyond all bounds."""
-    where = f"{place.removeprefix('.')}: " if place else ""
+    where = f"{path.removeprefix('.')}: " if path else ""
     match data:
         case dict():
             for key, value in cast(dict[object, object], data).items():
                 if isinstance(key, str):
-                    yield from _not_plain(key, f"{place}.{key!r:.60}")
-                    yield from _not_plain(value, f"{place}.{key:.60}")
+                    yield from _not_plain(key, f"{path}.{key!r:.60}")
+                    yield from _not_plain(value, f"{path}.{key:.60}")
                 else:
                     yield f"{where}keys must be strings, got {key!r:.60}"
         case list():
             for number, value in enumerate(cast(list[object], data)):
-                yield from _not_plain(value, f"{place}[{number}]")
+                yield from _not_plain(value, f"{path}[{number}]")
         case float():
             if not math.isfinite(data):
                 yield f"{where}must be a finite number, got {data}"
@@ -120,19 +120,19 @@ def _not_plain(data: object, place: str) -> Iterator[str]:
 
 
 def explain(error: ValidationError, data: Any, schema: dict[str, Any]) -> list[str]:
-    """One line for each problem: its place in the data, what is wrong, and what would be right."""
+    """One line for each problem: its path in the data, what is wrong, and what is valid."""
     lines: list[str] = []
     for problem in error.errors(include_url=False)[: MAX_PROBLEMS + 1]:
         kind, loc = problem["type"], problem["loc"]
-        place = _place(loc, data, keep_last=kind in ("missing", "missing_argument"))
-        line = (f"{place}: " if place else "") + _message(kind, loc, problem, schema)
+        path = _path(loc, data, keep_last=kind in ("missing", "missing_argument"))
+        line = (f"{path}: " if path else "") + _message(kind, loc, problem, schema)
         if line not in lines:
             lines.append(line)
     return _few(lines)
 
 
 def _few(problems: list[str]) -> list[str]:
-    """As many as anyone reads; a file may have hundreds of thousands."""
+    """The first problems; a file may have hundreds of thousands."""
     more = len(problems) > MAX_PROBLEMS
     return [*problems[:MAX_PROBLEMS], "and more"] if more else problems
 
@@ -155,44 +155,44 @@ def _message(kind: str, loc: Loc, problem: Mapping[str, Any], schema: dict[str, 
         case "json_invalid":
             return f"not readable ({context['error']})"
         case _:
-            said = str(problem["msg"]).replace("Input should be", "must be")
-            return f"{said[0].lower()}{said[1:]}, got {problem['input']!r:.60}"
+            message = str(problem["msg"]).replace("Input should be", "must be")
+            return f"{message[0].lower()}{message[1:]}, got {problem['input']!r:.60}"
 
 
-def _place(loc: Loc, data: Any, keep_last: bool) -> str:
+def _path(loc: Loc, data: Any, keep_last: bool) -> str:
     """`normal.nodes[0][1].op.kernel`. Names of union members, which are no keys, are left out."""
     text = ""
-    here: Any = data
+    value: Any = data
     type_named = False
     for position, key in enumerate(loc):
-        known = cast(dict[str, Any], here) if isinstance(here, dict) else {}
+        fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
         # An object of several types has its type's name first, which may be a key's name too.
-        type_named = not type_named and key == known.get("type")
+        type_named = not type_named and key == fields.get("type")
         if type_named:
             continue
         if isinstance(key, int):
             text += f"[{key}]"
-            items = cast(list[Any], here) if isinstance(here, list) else []
-            here = items[key] if key < len(items) else None
-        elif key in known or (keep_last and position == len(loc) - 1):
+            items = cast(list[Any], value) if isinstance(value, list) else []
+            value = items[key] if key < len(items) else None
+        elif key in fields or (keep_last and position == len(loc) - 1):
             text += f".{key:.60}"
-            here = known.get(key)
+            value = fields.get(key)
     return text.removeprefix(".")
 
 
 def _keys_at(loc: Loc, schema: dict[str, Any]) -> set[str]:
-    """The keys that the JSON schema allows at a place."""
-    here = _alternatives(schema, schema)
+    """The keys that the JSON schema allows at a path."""
+    options = _alternatives(schema, schema)
     for key in loc:
         step: list[dict[str, Any]] = []
-        for option in here:
+        for option in options:
             inner = option.get("items") if isinstance(key, int) else None
             inner = inner or option.get("properties", {}).get(key)
             inner = inner or (option.get("prefixItems") or [None])[0]
             if isinstance(inner, dict):
                 step += _alternatives(cast(dict[str, Any], inner), schema)
-        here = step or [one for one in here if _is_type(one, key)] or here
-    return {name for option in here for name in option.get("properties", {})}
+        options = step or [option for option in options if _is_type(option, key)] or options
+    return {name for option in options for name in option.get("properties", {})}
 
 
 def _is_type(schema: dict[str, Any], tag: int | str) -> bool:
@@ -204,5 +204,5 @@ def _alternatives(part: dict[str, Any], schema: dict[str, Any]) -> list[dict[str
         return _alternatives(schema["$defs"][part["$ref"].rsplit("/", 1)[-1]], schema)
     options = part.get("anyOf") or part.get("oneOf")
     if options:
-        return [found for option in options for found in _alternatives(option, schema)]
+        return [inner for option in options for inner in _alternatives(option, schema)]
     return [part]

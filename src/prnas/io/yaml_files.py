@@ -1,4 +1,4 @@
-"""YAML for people: read with care (nothing is executed or expanded), written to be read."""
+"""YAML: read safely (nothing is executed or expanded), written to be read by people."""
 
 # PyYAML's stubs leave its loaders untyped.
 # pyright: standard
@@ -44,7 +44,7 @@ class _Loader(yaml.SafeLoader):
         return self.construct_yaml_float(self._bounded(node))
 
     def _bounded(self, node: Any) -> Any:
-        """Long ones in hexadecimal or in base 60 (1:59) would take hours, or could not be told."""
+        """Refuse long numbers: in hexadecimal or base 60 (1:59), some would take hours to read."""
         if len(node.value) > MAX_DIGITS:
             raise yaml.MarkedYAMLError(
                 problem="a number is too large", problem_mark=node.start_mark
@@ -75,13 +75,13 @@ def parse_yaml(text: str) -> Any:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise FormatError([f"{place}not valid YAML ({error.problem or error.context})"]) from None
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise FormatError([f"{where}not valid YAML ({error.problem or error.context})"]) from None
     except yaml.YAMLError as error:
         raise FormatError([f"not valid YAML ({str(error).splitlines()[0]:.120})"]) from None
     except RecursionError:
         raise FormatError(["nested too deeply"]) from None
-    # An impossible date or number; PyYAML's own code stumbles over some, such as `!!bool x`.
+    # An impossible date or number; PyYAML itself fails at some, such as `!!bool x`.
     except (ValueError, OverflowError, TypeError, LookupError, AttributeError) as error:
         raise FormatError([f"not valid YAML ({error!s:.120})"]) from None
 
@@ -92,7 +92,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _short_in_line(dumper: _Dumper, data: dict[str, Any]) -> yaml.Node:
-    """A mapping of plain values in one line (a cycle, say), a larger one in a line a key."""
+    """A mapping in one line if it is a cycle of the schedule, else with a line for each key."""
     plain = all(not isinstance(value, dict | list) for value in data.values())
     style = plain and "epochs" in data
     return dumper.represent_mapping("tag:yaml.org,2002:map", data, flow_style=style)

@@ -53,12 +53,9 @@ class Evaluation:
     top5: float | None
     device: str
     threads: int
-    # The largest batch that fitted into memory.
-    batch: int
-    # Duration of the pass over all images, reading included.
-    seconds: float
-    # Speeds with a batch of 1 and of `batch`, if measured.
-    speeds: tuple[Speed, ...]
+    batch: int  # The largest that fitted into memory.
+    seconds: float  # Duration of the pass over all images, reading included.
+    speeds: tuple[Speed, ...]  # With a batch of 1 and of `batch`, if measured.
 
     @property
     def images(self) -> int:

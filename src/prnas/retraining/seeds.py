@@ -13,7 +13,7 @@ from typing import Any
 from prnas.config.retrain import RetrainConfig
 from prnas.io.atomic import write_atomically
 from prnas.io.checked_files import read_file
-from prnas.io.errors import FormatError, UserError
+from prnas.io.errors import FormatError, UserError, cannot
 from prnas.io.reading import check_header, parse_json
 from prnas.io.yaml_files import dump_yaml
 from prnas.retraining import api as retrain
@@ -108,15 +108,13 @@ def start_seeds(
 def _created(
     config: RetrainConfig, seeds: Sequence[int], runs: Path, name: str | None, recipe: str
 ) -> Path:
-    try:
+    with cannot(f"make a run folder in {runs}"):
         folder = new_folder(runs, name, f"{recipe}-{len(seeds)}-seeds", config.seed)
         data = config.to_data()
         write_atomically(folder / CONFIG, dump_yaml(data).encode())
         group = {"format": FORMAT, "version": VERSION, "seeds": list(seeds)}
         group["checksum"] = _checksum(data, seeds)
         write_atomically(folder / GROUP, json.dumps(group).encode())
-    except OSError as error:
-        raise UserError(f"cannot make a run folder in {runs}: {error.strerror}") from None
     return folder
 
 
@@ -187,10 +185,8 @@ def _run(
     found = SeedsResult(folder, tuple(results))
     if processes.rank == 0:
         text = json.dumps(found.to_json(), indent=1) + "\n"
-        try:
+        with cannot(f"write {folder / RESULTS}"):
             write_atomically(folder / RESULTS, text.encode())
-        except OSError as error:
-            raise UserError(f"cannot write {folder / RESULTS}: {error.strerror}") from None
     return found
 
 

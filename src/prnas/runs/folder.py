@@ -5,6 +5,7 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from prnas.config.recipes import KINDS, task_of
 from prnas.config.sections import RunConfig
 from prnas.io.atomic import remove_leftovers, sync_folder, write_atomically
 from prnas.io.checked_files import read_file
-from prnas.io.errors import FormatError, UserError
+from prnas.io.errors import FormatError, UserError, cannot
 from prnas.io.reading import parse_json
 from prnas.io.yaml_files import dump_yaml
 from prnas.runs.checkpoint import Checkpoint, Checkpoints
@@ -77,15 +78,13 @@ class RunFolder:
 
         `computed_on` tells the device for `environment.json`.
         """
-        try:
+        with cannot(f"make a run folder in {runs}"):
             path, data = new_folder(runs, name, recipe, config.seed), config.to_data()
             run = cls(path, config, config_digest(data))
             run._write(CONFIG, dump_yaml(data))
             run._add_session(command, computed_on)
             run._open_records(b"")
             sync_folder(runs)
-        except OSError as error:
-            raise UserError(f"cannot make a run folder in {runs}: {error.strerror}") from None
         return run
 
     @classmethod
@@ -141,12 +140,9 @@ class RunFolder:
 
     def _read(self, name: str) -> str:
         """A file of the run; one that is too large to be true is refused."""
-        try:
+        with cannot(f"read {self.path / name}"), suppress(FileNotFoundError):
             return read_file(self.path / name, _MOST_TEXT).decode(errors="replace")
-        except FileNotFoundError:
-            return ""
-        except OSError as error:
-            raise UserError(f"cannot read {self.path / name}: {error.strerror}") from None
+        return ""
 
     def save(self, checkpoint: Checkpoint) -> None:
         assert self._records is not None

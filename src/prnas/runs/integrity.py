@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import prnas
 from prnas.io.checked_files import digest, read_file
-from prnas.io.errors import FormatError, UserError
+from prnas.io.errors import FormatError, UserError, cannot, reading
 from prnas.io.reading import parse_json
 from prnas.io.yaml_files import parse_yaml
 from prnas.runs.names import CHECKPOINTS, ENVIRONMENT
@@ -46,14 +46,8 @@ def config_digest(data: Mapping[str, Any]) -> str:
 
 def read_config_data(file: Path) -> dict[str, Any]:
     """What a run's config file says, as plain data; a `UserError` names what is wrong with it."""
-    try:
+    with reading(file):
         data = parse_yaml(read_file(file, _MOST_BYTES).decode("utf-8-sig"))
-    except FormatError as error:
-        raise UserError(f"{file}: {error}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{file} is not a text file") from None
-    except OSError as error:
-        raise UserError(f"cannot read {file}: {error.strerror}") from None
     if not isinstance(data, dict):
         raise UserError(f"{file}: a config is a mapping of names to values")
     return cast(dict[str, Any], data)
@@ -108,10 +102,8 @@ def check_records(run: Path, file: Path) -> None:
     if not isinstance(known, dict):
         return
     size, checksum = (cast(dict[str, Any], known).get(key) for key in ("size", "sha256"))
-    try:
+    with cannot(f"read {file}"):
         have = digest(file, size) if type(size) is int and size >= 0 else ""
-    except OSError as error:
-        raise UserError(f"cannot read {file}: {error.strerror}") from None
     if have != checksum:
         raise UserError(f"{file} is damaged: it is not what the run wrote. {_mend(run)}")
 
@@ -143,7 +135,7 @@ def check_run_config(run: Path, file: Path, data: Mapping[str, Any]) -> None:
 
 def _beginning(path: Path, most: int) -> bytes:
     if not path.is_file():  # a pipe might never end
-        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        raise OSError(errno.EINVAL, "it is not a plain file", str(path))
     with path.open("rb") as file:
         return file.read(min(most, path.stat().st_size))
 

@@ -8,7 +8,7 @@ from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig, read_setting
 from prnas.config.sections import RunConfig
-from prnas.io.errors import FormatError, UserError, suggestion
+from prnas.io.errors import FormatError, UserError, reading, suggestion
 from prnas.io.paths import exists, is_file, is_folder
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
@@ -48,10 +48,8 @@ def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
 
 
 def _read_genotype(path: Path) -> Genotype:
-    try:
+    with reading(path):
         genotype = Genotype.loads(read_text(path))
-    except FormatError as error:
-        raise UserError(f"{path}: {error}") from None
     if path.name == GENOTYPE:  # In the folder of a search, it must be the search's result.
         check_genotype(path.parent, path, genotype)
     return genotype
@@ -114,28 +112,20 @@ def config_of(
 
 
 def _read_config(name: str, task: str | None) -> RunConfig:
-    file = None if name in recipes.names() else _existing(name, "recipe", recipes.names(task))
-    data = parse_yaml(recipes.text(name)) if file is None else _parsed(file)
-    own_task = recipes.task_of(data)
-    if task is not None and own_task in recipes.KINDS and own_task != task:
-        raise _for_another_task(f"'{name:.200}'", own_task, task)
-    try:
+    shipped = name in recipes.names()
+    with reading(name):
+        file = None if shipped else _existing(name, "recipe", recipes.names(task))
+        data = parse_yaml(recipes.text(name) if file is None else read_text(file))
+        own_task = recipes.task_of(data)
+        if task is not None and own_task in recipes.KINDS and own_task != task:
+            raise _for_another_task(f"'{name:.200}'", own_task, task)
         return recipes.config_from_data(data)
-    except FormatError as error:
-        raise UserError(f"{name}: {error}") from None
 
 
 def _for_another_task(name: str, own_task: str, task: str) -> UserError:
     return UserError(
         f"{name} is a recipe for {own_task}; recipes for {task}: {', '.join(recipes.names(task))}"
     )
-
-
-def _parsed(file: Path) -> Any:
-    try:
-        return parse_yaml(read_text(file))
-    except FormatError as error:
-        raise UserError(f"{file}: {error}") from None
 
 
 def _existing(name: str, what: str, names: list[str]) -> Path:

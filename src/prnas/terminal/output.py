@@ -1,4 +1,4 @@
-"""The terminal: aligned and coloured for people, plain and unwrapped for pipes."""
+"""Output: aligned and coloured in a terminal, plain and unwrapped in a pipe."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 PROSE_WIDTH = 96
-PLAIN_WIDTH = 10_000  # a pipe has no width: let no line wrap
+PLAIN_WIDTH = 10_000  # A pipe has no width: no line is wrapped.
 
 
 def console() -> Console:
@@ -25,28 +25,27 @@ def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()
 ) -> Table:
     """A table; `right` names the columns of numbers."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for place, heading in enumerate(headings):
-        style = "cyan" if place == 0 else ""
-        made.add_column(
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for index, heading in enumerate(headings):
+        grid.add_column(
             heading,
-            justify="right" if place in right else "left",
-            style=style,
-            overflow="fold",  # a narrow terminal breaks values; it never loses one
+            justify="right" if index in right else "left",
+            style="cyan" if index == 0 else "",
+            overflow="fold",  # A narrow terminal breaks values, and never drops any.
         )
     for row in rows:
-        made.add_row(*(Text(visible(cell)) for cell in row))
-    return made
+        grid.add_row(*(Text(visible(cell)) for cell in row))
+    return grid
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> Table:
     """Names and values, one pair a line."""
-    made = Table.grid(padding=(0, 2, 0, 0))
-    made.add_column(style="cyan", no_wrap=True)
-    made.add_column()
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="cyan", no_wrap=True)
+    grid.add_column()
     for name, value in pairs:
-        made.add_row(Text(name), Text(visible(value)))
-    return made
+        grid.add_row(Text(name), Text(visible(value)))
+    return grid
 
 
 def show(*parts: Any) -> None:
@@ -63,8 +62,11 @@ def show_prose(text: str) -> None:
 
 
 def visible(text: str) -> str:
-    """`text` with control characters escaped: a file's name must not drive the terminal."""
-    return "".join(one if one.isprintable() or one == "\n" else repr(one)[1:-1] for one in text)
+    """`text` with control characters escaped, so that a file's name cannot control the terminal."""
+    return "".join(
+        character if character.isprintable() or character == "\n" else repr(character)[1:-1]
+        for character in text
+    )
 
 
 def show_heading(text: str) -> None:
@@ -83,7 +85,7 @@ def _print(out: Console, part: Any) -> None:
 
 
 def show_next(*commands: str, logged: bool = False) -> None:
-    """What to type next; left out in a pipe, where no one reads it, unless it is `logged`."""
+    """Show the commands to type next; in a pipe, only if they are to be `logged`."""
     if sys.stdout.isatty():
         out = console()
         for command in commands:

@@ -10,7 +10,7 @@ from prnas.data.catalog import CifarSpec, find
 from prnas.data.download import download, without_network
 from prnas.data.readers import ImageSet, LabelledImages, MappedReader, Piece
 from prnas.data.unpack import unpack_tar
-from prnas.io.errors import UserError
+from prnas.io.errors import UserError, cannot
 
 _SHAPE = (3, 32, 32)
 _MOST_NAMES = 100_000  # Bytes of the list of class names.
@@ -45,13 +45,11 @@ def _part(spec: CifarSpec, paths: list[Path]) -> LabelledImages:
     labels: list[np.ndarray] = []
     for path in paths:
         size = spec.files[path.name]
-        try:
+        with cannot(f"read {path}"):
             own_size = path.stat().st_size
             if own_size != size:
                 raise UserError(f"{path} has {own_size:,} bytes; the official file has {size:,}")
             records = np.memmap(path, np.uint8, mode="r", shape=(size // record, record))
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {error.strerror}") from None
         own_labels = np.array(records[:, spec.label_bytes - 1], np.int64)
         if own_labels.max() >= spec.num_classes:
             raise UserError(

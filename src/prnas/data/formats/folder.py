@@ -30,10 +30,8 @@ class FolderOptions:
     size: int
     test_share: float
     skip_broken: bool
-    # Number of threads that decode a set into memory.
-    threads: int
-    # Whether a set of so many bytes is read into memory.
-    fits: Callable[[int], bool]
+    threads: int  # Number of threads that decode a set into memory.
+    fits: Callable[[int], bool]  # Whether a set of so many bytes is read into memory.
     say: Callable[[str], None]
 
 
@@ -41,8 +39,7 @@ class FolderOptions:
 class _File:
     path: Path
     label: int
-    # Class and name, on which the automatic split depends.
-    key: bytes
+    key: bytes  # Class and name, on which the automatic split depends.
     test: bool = False
 
 

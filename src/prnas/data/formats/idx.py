@@ -17,7 +17,7 @@ from prnas.data.readers import (
     Piece,
 )
 from prnas.data.unpack import gunzip
-from prnas.io.errors import UserError
+from prnas.io.errors import UserError, cannot
 
 
 def read_idx(spec: IdxSpec, root: Path, say: Callable[[str], None]) -> ImageSet:
@@ -65,11 +65,8 @@ def _reader(folder: Path, download: Download, dims: tuple[int, ...]) -> ImageRea
         _check(path, content[: len(header)], header, len(content), size)
         pixels = np.frombuffer(content, np.uint8, offset=len(header))
         return ArrayReader(pixels.reshape(dims[0], *shape))
-    try:
-        with path.open("rb") as file:
-            _check(path, file.read(len(header)), header, path.stat().st_size, size)
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    with cannot(f"read {path}"), path.open("rb") as file:
+        _check(path, file.read(len(header)), header, path.stat().st_size, size)
     return MappedReader((Piece(path.absolute(), dims[0], offset=len(header)),), shape)
 
 
