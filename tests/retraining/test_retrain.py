@@ -373,8 +373,8 @@ def test_the_genotype_may_be_a_file_or_a_searchs_folder(
 ) -> None:
     config = small_training(images, training={"epochs": 1, "warmup_epochs": 0})
     found = Genotype.loads((reference / "genotype.json").read_text(encoding="utf-8"))
-    for given in (reference, str(reference / "genotype.json")):
-        assert prnas.retrain(given, config).model.card.genotype == found
+    for source in (reference, str(reference / "genotype.json")):
+        assert prnas.retrain(source, config).model.card.genotype == found
     with pytest.raises(UserError, match="is not a run's folder"):
         prnas.retrain(tmp_path, config)
     (tmp_path / "bad.json").write_text("{")
