@@ -9,7 +9,7 @@ averaged, and starts anew as well.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from prnas.io.memory import is_out_of_memory, recover_memory
 from prnas.runs import faults
 
 if TYPE_CHECKING:
-    from prnas.runs.run import Run
+    from prnas.runs.run import AnyRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,7 @@ class _OtherProcessFailed(Exception):  # noqa: N818 - not an error of this proce
     """Another process ran out of memory in the attempt under way."""
 
 
-def attempt(
-    run: "Run[Any, Any]", parts: Sequence[str], gradients: Callable[[], Outcome]
-) -> Outcome:
+def attempt(run: "AnyRun", parts: Sequence[str], gradients: Callable[[], Outcome]) -> Outcome:
     """Compute gradients from the next images of one or more parts of a step.
 
     `gradients` reads the images with `run.next_images`, and leaves all else but gradients and
@@ -85,7 +83,7 @@ def attempt(
             raise faults.out_of_memory(run)
 
 
-def average(run: "Run[Any, Any]", tensors: Sequence[Tensor]) -> None:
+def average(run: "AnyRun", tensors: Sequence[Tensor]) -> None:
     """Replace tensors by their means over all processes, within an attempt."""
 
     def agree() -> None:
@@ -96,21 +94,21 @@ def average(run: "Run[Any, Any]", tensors: Sequence[Tensor]) -> None:
     run.processes.average(tensors, agree)
 
 
-def _agreed(run: "Run[Any, Any]", outcome: Outcome | None) -> tuple[bool, bool]:
+def _agreed(run: "AnyRun", outcome: Outcome | None) -> tuple[bool, bool]:
     """Whether any process ran out of memory, and whether any has a loss that is not finite."""
     not_finite = outcome is not None and not math.isfinite(outcome.loss)
     failed, broken = run.processes.maximum([float(outcome is None), float(not_finite)])
     return bool(failed), bool(broken)
 
 
-def _lower_batch(run: "Run[Any, Any]", key: str) -> bool:
+def _lower_batch(run: "AnyRun", key: str) -> bool:
     lowered = run.batch.lower(key)
     if lowered:
         run.record_batch("out-of-memory")
     return lowered
 
 
-def _clear_memory(run: "Run[Any, Any]") -> None:
+def _clear_memory(run: "AnyRun") -> None:
     run.last_images = None
     for parameter in run.state.module.parameters():
         parameter.grad = None

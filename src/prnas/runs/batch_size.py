@@ -10,7 +10,6 @@ import torch
 
 from prnas.config.sections import BatchConfig
 from prnas.io.memory import cgroup_limits, give_back_memory
-from prnas.runs.checked_state import whole
 
 
 def next_batch(batch: int, used: float, total: float, rule: BatchConfig, ceiling: int) -> int:
@@ -175,9 +174,12 @@ class BatchSize:
 
     def load_state(self, state: dict[str, int]) -> None:
         """As it was saved, or as much of it as makes sense: there may be more processes now."""
-        most = max(self.rule.max, self.rule.min)
-        self.batch = self._sensible(max(1, whole("batch", state["batch"], most)))
-        self.ceiling = min(whole("ceiling", state["ceiling"], most), self.largest)
+        batch, ceiling = state["batch"], state["ceiling"]
+        for size in (batch, ceiling):
+            if type(size) is not int or not 0 <= size <= self.rule.max:
+                raise ValueError(f"a batch must have 0 to {self.rule.max} images, got {size!r:.60}")
+        self.batch = self._sensible(max(1, batch))
+        self.ceiling = min(ceiling, self.largest)
 
     def _sensible(self, batch: int) -> int:
         if batch <= self.largest:

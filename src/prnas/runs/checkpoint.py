@@ -156,13 +156,7 @@ def _write_synced(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {f"{prefix}/{name}": one for name, one in tensors.items()}
-
-
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What `prefixed` made, out of a larger dictionary."""
+    """The tensors called `prefix`/name, by that name."""
     start = f"{prefix}/"
-    return {
-        name.removeprefix(start): one for name, one in tensors.items() if name.startswith(start)
-    }
+    return {name[len(start) :]: tensors[name] for name in tensors if name.startswith(start)}

@@ -1,7 +1,7 @@
 """Loss, accuracy and confusion matrix of a network under training, on images as they are."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -15,12 +15,12 @@ from prnas.runs.events import Validating
 from prnas.runs.state import Tally
 
 if TYPE_CHECKING:
-    from prnas.runs.run import Run
+    from prnas.runs.run import AnyRun
 
 
 @torch.no_grad()
 def evaluate(
-    run: "Run[Any, Any]", module: nn.Module, images: Images, indices: Tensor, part: str
+    run: "AnyRun", module: nn.Module, images: Images, indices: Tensor, part: str
 ) -> tuple[Tally, Tensor]:
     """Evaluate with running statistics, on images without augmentation, in all processes together.
 
@@ -61,7 +61,7 @@ def evaluate(
 
 
 def predict(
-    run: "Run[Any, Any]", module: nn.Module, images: Images, indices: Tensor
+    run: "AnyRun", module: nn.Module, images: Images, indices: Tensor
 ) -> tuple[float, Tensor]:
     """Mean loss, and the predicted classes."""
     pixels = plain(images.fetch(indices), run.normalization)

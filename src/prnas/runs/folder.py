@@ -154,7 +154,7 @@ class RunFolder:
             self._check_there()
             raise UserError(
                 f"cannot save a checkpoint in {self.checkpoints.folder}: {error.strerror}. "
-                f"The one before it is kept: `prnas {_task(self.config)} --resume {self.path}` "
+                f"The one before it is kept: `prnas {task_name(self.config)} --resume {self.path}` "
                 "goes on from it."
             ) from None
 
@@ -182,7 +182,7 @@ class RunFolder:
             pass
         raise UserError(
             f"{self.path} is no longer there: it was moved or deleted while the run wrote in it. "
-            f"If it was moved, `prnas {_task(self.config)} --resume` goes on in its new place."
+            f"If it was moved, `prnas {task_name(self.config)} --resume` goes on in its new place."
         )
 
     def log_batch(self, index: str, batch: int) -> None:
@@ -290,28 +290,28 @@ def _check_sum(index: Any, batch: int) -> int:
     return zlib.crc32(json.dumps([index, batch]).encode())
 
 
-def _task(config: RunConfig) -> str:
+def task_name(config: RunConfig) -> str:
     return str(config.to_data()["task"])
 
 
-def read_config(path: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
-    """The config of a run's folder, which must be of that kind."""
-    for name in (CONFIG, RECORDS):
+def read_config(
+    path: Path,
+    kind: type[C],
+    overrides: Sequence[str] = (),
+    needed: Sequence[str] = (CONFIG, RECORDS),
+) -> C:
+    """The config of a run's folder, which must be of that kind and have the needed files."""
+    for name in needed:
         if not (path / name).is_file():
             raise UserError(f"{path} is not a run's folder: it has no {name}")
-    return parse_config(path / CONFIG, kind, overrides)
-
-
-def parse_config(file: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
-    """A run's config file, which must be of that kind."""
-    path, data = file.parent, read_config_data(file)
-    task, wanted = task_of(data), str(kind().to_data()["task"])
-    if task in KINDS and task != wanted:
+    data = read_config_data(path / CONFIG)
+    task = str(task_of(data))
+    if task in KINDS and KINDS[task] is not kind:
         raise UserError(f"{path} is the run of a {task}: use `prnas {task} --resume {path}`")
     try:
         return kind.from_data(data, overrides)
     except FormatError as error:
-        raise UserError(f"{file}: {error}{written_by(path)}") from None
+        raise UserError(f"{path / CONFIG}: {error}{written_by(path)}") from None
 
 
 def new_folder(runs: Path, name: str | None, recipe: str, seed: int) -> Path:

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from prnas.config.sections import ComputeConfig
-from prnas.io.errors import UserError
+from prnas.io.errors import FormatError, UserError
 from prnas.io.memory import is_out_of_memory
 from prnas.models.inference import check_accelerator
 from prnas.runs.launcher import Siblings, start_siblings
@@ -107,6 +107,19 @@ class Processes:
         box = [value]
         self._exchange(lambda group: dist.broadcast_object_list(box, 0, group))
         return box[0]
+
+    def from_first(self, act: Callable[[], R]) -> R:
+        """What `act` returns in the first process, or its failure, on all of them."""
+        value, failure = None, None
+        if self.rank == 0:
+            try:
+                value = act()
+            except (UserError, FormatError, OSError) as error:
+                failure = str(error)
+        value, failure = self.broadcast((value, failure))
+        if failure is not None:
+            raise UserError(failure)
+        return value
 
     def barrier(self) -> None:
         self.maximum([0.0])

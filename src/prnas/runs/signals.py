@@ -69,12 +69,8 @@ def _ignore(runs: bool) -> None:
 
 
 class Signals:
-    number = 0
+    number = 0  # of the signal that asked to stop
     save = False
-
-    def wanted(self) -> int:
-        """The signal that asked to stop, or 0."""
-        return self.number
 
     def take_save(self) -> bool:
         """Whether a checkpoint was asked for since the last time."""
