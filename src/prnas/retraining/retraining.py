@@ -85,7 +85,9 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         if not position.done:
             self._end()
         if self.folder is not None:  # again for a finished run: resuming it repairs its result
-            self.folder.writing(FOLDER, self._save_model)
+            path = self.folder.path / FOLDER
+            with self.folder.writing(f"write {path}"):
+                save_model(path, self.state.final_network, self._card())
 
     @property
     def lr(self) -> float:
@@ -148,11 +150,9 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
 
     def _test(self) -> tuple[Tally, Tensor]:
         if self._tested is None:
-            indices = torch.arange(len(self.data.test))
+            network, images = self.state.final_network, self.data.test
             with self.state.timed("testing"):
-                network = self.state.final_network
-                self._tested = evaluate(self, network, self.data.test, indices, "training")
-            self.probe.reset()  # the next batch size follows from training, not from this
+                self._tested = evaluate(self, network, images, torch.arange(len(images)))
         return self._tested
 
     def validate(self) -> dict[str, Score]:
@@ -170,25 +170,22 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     # ---------------------------------------------------------------- the end
 
     def _end(self) -> None:
-        self.processes.check_equal(self.state.parameters, "weights")
+        state, size = self.state, self.size
+        self.processes.check_equal(state.parameters, "weights")
         test, confusion = self._test()
-        self.state.trained = TrainedRecord(
-            test_error=fmean(self.state.errors),
-            averaged_epochs=len(self.state.errors),
+        state.trained = TrainedRecord(
+            test_error=fmean(state.errors),
+            averaged_epochs=len(state.errors),
             test=test.score,
-            parameters=self.size.parameters,
-            macs=self.size.macs,
+            parameters=size.parameters,
+            macs=size.macs,
             class_names=list(self.data.class_names),
             confusion=confusion.tolist(),
-            seconds=self.state.elapsed,
+            seconds=state.elapsed,
         )
-        self.record(self.state.trained)
-        self.state.position.done = True
+        self.record(state.trained)
+        state.position.done = True
         self.save()
-
-    def _save_model(self) -> None:
-        assert self.folder is not None
-        save_model(self.folder.path / FOLDER, self.state.final_network, self._card())
 
     def _card(self) -> ModelCard:
         trained, network = self.state.trained, self.config.network
@@ -217,14 +214,10 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
 
     def model(self) -> Model:
         """The trained model, on the CPU, for use."""
-        card = self._card()
+        card, weights = self._card(), self.state.final_network.state_dict()
         network = network_of(card)
-        weights = {
-            name: value.detach().cpu().float() if value.is_floating_point() else value.cpu()
-            for name, value in self.state.final_network.state_dict().items()
-            if not name.startswith("auxiliary.")
-        }
-        network.load_state_dict(weights)
+        own = {name: weights[name] for name in weights if not name.startswith("auxiliary.")}
+        network.load_state_dict(own)
         return Model(network, card).eval()
 
     # ---------------------------------------------------------------- events and result

@@ -94,7 +94,7 @@ def start_seeds(
     processes = Processes(config.compute)
     seeds = list(range(config.seed, config.seed + number))
     folder = processes.from_first(lambda: _created(config, seeds, runs, name, recipe))
-    return _run(folder, config, seeds, (), watchers, command, processes)
+    return resume_seeds(folder, watchers=watchers, command=command, processes=processes)
 
 
 def _created(
@@ -116,6 +116,7 @@ def resume_seeds(
     overrides: Sequence[str] = (),
     watchers: Watchers,
     command: Sequence[str] | None = None,
+    processes: Processes | None = None,
 ) -> SeedsResult:
     """Go on with what is not done yet; trainings that are done are only read."""
     check_overrides(overrides)
@@ -131,28 +132,13 @@ def resume_seeds(
             f"{folder / CONFIG} or {GROUP} was changed or damaged: these were started "
             "with others; put the old ones back"
         )
-    return _run(folder, config, seeds, overrides, watchers, command, Processes(config.compute))
-
-
-def _run(
-    folder: Path,
-    config: RetrainConfig,
-    seeds: Sequence[int],
-    overrides: Sequence[str],
-    watchers: Watchers,
-    command: Sequence[str] | None,
-    processes: Processes,
-) -> SeedsResult:
+    processes = processes or Processes(config.compute)
+    session: dict[str, Any] = {"command": command, "processes": processes}
     results: list[RetrainResult] = []
     for number, seed in enumerate(seeds):
         path = folder / f"seed-{seed}"
         begun = processes.from_first(lambda path=path: _begun(path))
-        callbacks = watchers(number, len(seeds))
-        session: dict[str, Any] = {
-            "callbacks": callbacks,
-            "command": command,
-            "processes": processes,
-        }
+        session["callbacks"] = watchers(number, len(seeds))
         try:
             if begun:
                 results.append(retrain.resume(path, overrides=overrides, **session))

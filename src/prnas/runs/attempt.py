@@ -55,24 +55,25 @@ def attempt(run: "AnyRun", parts: Sequence[str], gradients: Callable[[], Outcome
         _lower_batch(run, key)
     while True:
         streams = {part: run.streams[part].state() for part in parts}
-        generators = {name: one.get_state() for name, one in run.state.generators.items()}
-        outcome, failed, not_finite = None, False, False
+        random = run.state.generators.items()
+        generators = {name: generator.get_state() for name, generator in random}
+        outcome, all_know = None, False
         try:
             with run.reading(parts):
                 outcome = gradients()
         except _OtherProcessFailed:
-            failed = True  # all processes know it already
+            all_know = True
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             # The error itself is let go here: it holds what filled the memory.
-        if not failed:
-            failed, not_finite = _agreed(run, outcome)
-        if not failed:
-            assert outcome is not None
-            if not_finite:
+        if not all_know:
+            broken = outcome is not None and not math.isfinite(outcome.loss)
+            failed, not_finite = run.processes.maximum([float(outcome is None), float(broken)])
+            if not_finite and not failed:
                 raise faults.not_finite(run, parts[0], "loss")
-            return outcome
+            if outcome is not None and not failed:
+                return outcome
         run.save_soon = True
         _clear_memory(run)
         for part, state in streams.items():
@@ -92,13 +93,6 @@ def average(run: "AnyRun", tensors: Sequence[Tensor]) -> None:
             raise _OtherProcessFailed
 
     run.processes.average(tensors, agree)
-
-
-def _agreed(run: "AnyRun", outcome: Outcome | None) -> tuple[bool, bool]:
-    """Whether any process ran out of memory, and whether any has a loss that is not finite."""
-    not_finite = outcome is not None and not math.isfinite(outcome.loss)
-    failed, broken = run.processes.maximum([float(outcome is None), float(not_finite)])
-    return bool(failed), bool(broken)
 
 
 def _lower_batch(run: "AnyRun", key: str) -> bool:

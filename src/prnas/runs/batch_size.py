@@ -97,7 +97,8 @@ def _kernel_peak() -> float:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
         return 0.0
-    return next((1024.0 * int(one.split()[1]) for one in lines if one.startswith("VmHWM")), 0.0)
+    peaks = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    return max(peaks, default=0.0)
 
 
 def probe_for(device: torch.device, limit: float | None, num_processes: int) -> MemoryProbe:
@@ -110,9 +111,9 @@ def probe_for(device: torch.device, limit: float | None, num_processes: int) -> 
 class BatchSize:
     """The batch size under way: reset, checked every few steps, lowered when memory runs out.
 
-    `images` is the most that make sense. `replay` are decisions of an earlier run that is being
-    repeated, by the place where they were taken: a resumed search takes them again, whatever memory
-    it finds. `most` makes all processes agree; `log` gets every decision.
+    `images` is the most that make sense. `replay` are decisions of an earlier session, by position:
+    a resumed run repeats them, whatever memory it finds. `most` makes all processes agree; `log`
+    gets every decision.
     """
 
     def __init__(
@@ -127,11 +128,11 @@ class BatchSize:
         self.rule, self.probe, self.log, self.most = rule, probe, log, most
         self.largest = min(rule.max, images)
         # Notes of an earlier session: none can be of more than the rule allows.
-        self.replay = {
-            index: kept
+        allowed_sizes = {
+            index: [size for size in sizes if size <= rule.max]
             for index, sizes in (replay or {}).items()
-            if (kept := [size for size in sizes if size <= rule.max])
         }
+        self.replay = {index: sizes for index, sizes in allowed_sizes.items() if sizes}
         self.batch, self.ceiling = rule.min, self.largest
 
     def restart(self) -> None:

@@ -28,7 +28,7 @@ class Siblings:
     def __init__(self, children: list[subprocess.Popen[bytes]], launcher: int | None) -> None:
         self.children, self.launcher = children, launcher
         self.joined = False  # all have found each other: from now on, one may end well
-        self.kept = ""  # what to say of a run that a lost process ended
+        self.hint = ""  # how to go on with a run that a lost process ended
         self._under_way = threading.Event()
         if children or launcher is not None:
             threading.Thread(target=self._watch, name="prnas-others", daemon=True).start()
@@ -50,10 +50,7 @@ class Siblings:
                 child.wait(_REAP)
 
     def message(self, waited: str | None) -> str:
-        """That another process is gone, as far as can be told.
-
-        `waited`: how long for it, when it did not answer; `None` when its connection broke.
-        """
+        """Which process is gone. `waited`: how long it gave no answer; `None`: it hung up."""
         deadline = time.monotonic() + _REAP
         while waited is None and not self._gone() and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -62,7 +59,7 @@ class Siblings:
             what = f"{self._all()} gave no answer for {waited}: it is stalled, or far too slow"
         if not what:
             what = f"the connection to {self._all()} broke: it has ended"
-        return f"{what}. {self.kept or 'Nothing was saved.'}"
+        return f"{what}. {self.hint or 'Nothing was saved.'}"
 
     def _all(self) -> str:
         """The others; with two processes it is clear which."""
@@ -99,9 +96,9 @@ class Siblings:
     def _exit(self) -> None:
         text, code = self.message(None), 2
         # Ctrl-C reaches all: one that had not joined yet left at once, as this one has to.
-        stopped = [one.returncode for one in self.children if one.returncode in _STOPPED]
+        stopped = [child.returncode for child in self.children if child.returncode in _STOPPED]
         if stopped and not self.joined:
-            text, code = f"stopped before all processes were there. {self.kept}".strip(), stopped[0]
+            text, code = f"stopped before all processes were there. {self.hint}".strip(), stopped[0]
         self.end()
         with suppress(Exception):
             sys.stdout.flush()

@@ -50,18 +50,14 @@ class Processes:
     @property
     def facts(self) -> dict[str, Any]:
         """What a run is computed on, for its environment.json."""
-        return {
-            "device": str(self.device),
-            "processes": self.size,
-            "precision": self.precision,
-        }
+        return {"device": str(self.device), "processes": self.size, "precision": self.precision}
 
     def autocast(self) -> AbstractContextManager[Any]:
         return self.fabric.autocast()
 
-    def begin(self, kept: str = "") -> None:
-        """A run is under way, until `done`. `kept`: what to say of it should it end early."""
-        self.others.kept = kept
+    def begin(self, hint: str = "") -> None:
+        """A run is under way, until `done`. `hint`: how to go on with it, should it end early."""
+        self.others.hint = hint
         self.others.begin()
 
     def done(self, failed: bool) -> None:
@@ -131,7 +127,7 @@ class Processes:
         except RuntimeError as error:
             if is_out_of_memory(error):
                 raise
-            late = any(one in str(error).lower() for one in ("timed out", "timeout"))
+            late = any(text in str(error).lower() for text in ("timed out", "timeout"))
             waited = f"{self._minutes:g} minutes (compute.timeout_minutes)" if late else None
             raise LostProcess(self.others.message(waited)) from None
 
@@ -139,7 +135,7 @@ class Processes:
         """Raise if the processes do not hold the same values: a bug, or a broken machine."""
         if self.size == 1:
             return
-        total = sum(float(one.detach().cpu().double().sum()) for one in tensors)
+        total = sum(float(tensor.detach().cpu().double().sum()) for tensor in tensors)
         most, least = self.maximum([total, -total])
         if most != -least:
             raise RuntimeError(f"the processes disagree about the {what}")

@@ -63,11 +63,7 @@ class RunContext(Generic[C]):
 
 
 class Run(ABC, Generic[C, S, R]):
-    """A run under way. `go` continues from wherever its state stands.
-
-    The subclasses are `prnas.searching.search.Search` and
-    `prnas.retraining.retraining.Retraining`.
-    """
+    """A search or a training under way. `go` continues from wherever its state stands."""
 
     config_type: ClassVar[type[Any]]
     weights_part: ClassVar[str]  # the part of a step whose images make up an epoch

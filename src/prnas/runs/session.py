@@ -69,8 +69,9 @@ def start_run(
     config = with_threads(config, processes)
     create = None
     if runs is not None:
-        recipe, command = recipe or task_name(config), command or sys.argv
-        create = partial(RunFolder.create, runs, name, recipe, config, command, processes.facts)
+        session = {"command": list(command or sys.argv), **processes.facts}
+        recipe = recipe or task_name(config)
+        create = partial(RunFolder.create, runs, name, recipe, config, session)
     return _run(kind, config, processes, callbacks, create, probe)
 
 
@@ -94,8 +95,8 @@ def resume_run(
     config: C = read_config(folder, kind.config_type, overrides)
     processes = processes or Processes(config.compute)
     config = with_threads(config, processes)
-    command, facts = command or sys.argv, processes.facts
-    reopen = partial(RunFolder.open, folder, config, command, facts, forget_batches=new_limit)
+    session = {"command": list(command or sys.argv), **processes.facts}
+    reopen = partial(RunFolder.open, folder, config, session, forget_batches=new_limit)
     return _run(kind, config, processes, callbacks, reopen, probe, replay=not new_limit)
 
 

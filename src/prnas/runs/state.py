@@ -4,7 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import torch
@@ -80,7 +80,7 @@ class EpochProgress:
 class _Saved:
     """The plain data in a checkpoint that every run has, by their names there."""
 
-    __pydantic_config__ = ConfigDict(strict=True)
+    __pydantic_config__ = _STRICT
     position: Position
     so_far: EpochProgress
     elapsed: float
@@ -102,20 +102,20 @@ class RunState(ABC):
     generator_names: tuple[str, ...]
 
     def __init__(self, config: RunConfig, saved: Mapping[str, Any] | None) -> None:
-        names = self.generator_names
+        names, categories = self.generator_names, self.time_categories
         self.generators = {name: torch_generator(config.seed, name) for name in names}
         self.position = Position()
         self.epoch = self._new_epoch()
         self.elapsed = 0.0  # seconds of all epochs before this one
         self.work_done: list[tuple[float, float]] = []  # estimated work and seconds, by epoch
         if saved is not None:
-            known = validated(_SAVED, saved, "state")
-            for name in ("tallies", "seconds"):
-                found, expected = set(getattr(known.so_far, name)), set(getattr(self.epoch, name))
-                if found != expected:
-                    raise ValueError(f"{name} must be of {', '.join(sorted(expected))}")
-            self.position, self.epoch = known.position, known.so_far
-            self.elapsed, self.work_done = known.elapsed, known.work_done
+            names = [field.name for field in fields(_Saved)]
+            state = validated(_SAVED, {name: saved[name] for name in names}, "state")
+            epoch = state.so_far
+            if (set(epoch.tallies), set(epoch.seconds)) != (set(self.parts), set(categories)):
+                raise ValueError("so_far must have the sums and seconds of this kind of run")
+            self.position, self.epoch = state.position, epoch
+            self.elapsed, self.work_done = state.elapsed, state.work_done
 
     @property
     @abstractmethod

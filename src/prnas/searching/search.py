@@ -105,8 +105,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             return {}
         with state.timed("validation"):
             indices = self.indices["architecture"]
-            tally, _ = evaluate(self, state.supernet, self.data.train, indices, "weights")
-        self.probe.reset()  # the next batch size follows from training, not from this
+            tally, _ = evaluate(self, state.supernet, self.data.train, indices)
         return {"validation": tally.score}
 
     def epoch_work(self) -> list[float]:
