@@ -13,6 +13,7 @@ from prnas.runs.session import Stopped, resume_run, start_run
 from prnas.space.genotype import Genotype
 
 __all__ = ["Stopped", "resume", "retrain", "start"]
+# A new training by a config, and one that goes on in its own folder; with options for both.
 start = partial(start_run, Retraining)
 resume = partial(resume_run, Retraining)
 

@@ -29,16 +29,9 @@ class Siblings:
         self.children, self.launcher = children, launcher
         self.joined = False  # all have found each other: from now on, one may end well
         self.hint = ""  # how to go on with a run that a lost process ended
-        self._under_way = threading.Event()
+        self.under_way = threading.Event()  # a run: as long as it is set, none may end
         if children or launcher is not None:
             threading.Thread(target=self._watch, name="prnas-others", daemon=True).start()
-
-    def begin(self) -> None:
-        """A run is under way: none of the others may end before `done`."""
-        self._under_way.set()
-
-    def done(self) -> None:
-        self._under_way.clear()
 
     def end(self) -> None:
         """End what this process started: without the first process, they would wait in vain."""
@@ -85,12 +78,12 @@ class Siblings:
         """End this process when another is gone, should it not notice: deep in a library, say."""
         while True:
             time.sleep(_LOOK)
-            if not self._under_way.is_set() or not self._gone():
+            if not self.under_way.is_set() or not self._gone():
                 continue
             deadline = time.monotonic() + (GRACE if self.joined else _REAP)
-            while self._under_way.is_set() and time.monotonic() < deadline:
+            while self.under_way.is_set() and time.monotonic() < deadline:
                 time.sleep(_LOOK)
-            if self._under_way.is_set():
+            if self.under_way.is_set():
                 self._exit()
 
     def _exit(self) -> None:

@@ -58,11 +58,11 @@ class Processes:
     def begin(self, hint: str = "") -> None:
         """A run is under way, until `done`. `hint`: how to go on with it, should it end early."""
         self.others.hint = hint
-        self.others.begin()
+        self.others.under_way.set()
 
     def done(self, failed: bool) -> None:
         """The run is over. What failed here must not leave others waiting for this process."""
-        self.others.done()
+        self.others.under_way.clear()
         if failed:
             self.others.end()
 
@@ -169,14 +169,14 @@ def _launched(compute: ComputeConfig) -> tuple[Fabric, Siblings]:
             precision="bf16-mixed" if compute.precision == "bf16-mixed" else "32-true",
         )
         others = start_siblings(strategy and strategy.cluster_environment, devices)
-        others.begin()
+        others.under_way.set()
         fabric.launch()
         others.joined = True
         if strategy is not None:
             _group(compute.timeout_minutes)
     except Exception as error:  # Fabric raises its own and PyTorch's kinds
         if others is not None:
-            others.done()
+            others.under_way.clear()
             others.end()
         said = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(

@@ -29,10 +29,10 @@ from prnas.runs.processes import Processes
 from prnas.runs.records import BatchRecord, EpochRecord, Record, Score, read_records
 from prnas.runs.signals import Signals
 from prnas.runs.state import RunState
-from prnas.runs.time_left import seconds_left
 
 # Writing a checkpoint needs memory for about three copies of its tensors.
 _CHECKPOINT_COPIES = 3
+_RECENT = 0.75  # weight of an epoch's speed in estimates, relative to the epoch after it
 C = TypeVar("C", bound=RunConfig)
 S = TypeVar("S", bound=RunState)
 R = TypeVar("R")  # the result
@@ -399,3 +399,17 @@ class Run(ABC, Generic[C, S, R]):
 
 
 AnyRun: TypeAlias = Run[Any, Any, Any]
+
+
+def seconds_left(work_done: Sequence[tuple[float, float]], work_left: float) -> float | None:
+    """Seconds for `work_left`, from (work, seconds) of what is done, the latest last.
+
+    The later an epoch, the more it counts. `None`: nothing is done yet that could tell.
+    """
+    if work_left <= 0:
+        return 0.0
+    work = seconds = 0.0
+    for done, took in work_done:
+        work = _RECENT * work + max(done, 0.0)
+        seconds = _RECENT * seconds + max(took, 0.0)
+    return work_left * seconds / work if work > 0 else None

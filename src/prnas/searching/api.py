@@ -12,6 +12,7 @@ from prnas.runs.session import Stopped, resume_run, start_run
 from prnas.searching.search import Search
 
 __all__ = ["Stopped", "resume", "search", "start"]
+# A new search by a config, and one that goes on in its own folder; with options for both.
 start = partial(start_run, Search)
 resume = partial(resume_run, Search)
 
