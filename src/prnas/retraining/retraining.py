@@ -1,6 +1,5 @@
 """The training of a final network: epochs, tests, and the model at the end."""
 
-from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
@@ -23,7 +22,7 @@ from prnas.runs.generators import torch_generator
 from prnas.runs.preparation import check_sizes, cosine, draw_indices
 from prnas.runs.records import EpochRecord, Score, TrainedRecord
 from prnas.runs.run import Run, RunContext
-from prnas.runs.state import Tally
+from prnas.runs.state import SavedState, Tally
 from prnas.space.network_size import NetworkSize, network_size
 
 
@@ -72,7 +71,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         check_sizes(config, data, len(indices), num_processes, halvings, auxiliary)
         return {"training": indices}
 
-    def make_state(self, saved: Mapping[str, Any] | None) -> RetrainState:
+    def make_state(self, saved: SavedState | None) -> RetrainState:
         return RetrainState(self.config, self.data, self.processes, saved)
 
     # ---------------------------------------------------------------- the whole training

@@ -14,7 +14,7 @@ from prnas.io.reading import validated
 from prnas.nets.network import Network, build
 from prnas.runs.processes import Processes
 from prnas.runs.records import TrainedRecord
-from prnas.runs.state import RunState, sgd
+from prnas.runs.state import RunState, SavedState, sgd
 
 
 class RetrainState(RunState):
@@ -25,11 +25,7 @@ class RetrainState(RunState):
     generator_names = ("weights", "drop path", "augment training")
 
     def __init__(
-        self,
-        config: RetrainConfig,
-        data: DataSet,
-        processes: Processes,
-        saved: Mapping[str, Any] | None,
+        self, config: RetrainConfig, data: DataSet, processes: Processes, saved: SavedState | None
     ) -> None:
         super().__init__(config, saved)
         network, training = config.network, config.training

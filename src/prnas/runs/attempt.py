@@ -55,14 +55,13 @@ def attempt(run: "AnyRun", parts: Sequence[str], gradients: Callable[[], Outcome
         _lower_batch(run, key)
     while True:
         streams = {part: run.streams[part].state() for part in parts}
-        random = run.state.generators.items()
-        generators = {name: generator.get_state() for name, generator in random}
+        generators = {name: source.get_state() for name, source in run.state.generators.items()}
         outcome, all_know = None, False
         try:
             with run.reading(parts):
                 outcome = gradients()
         except _OtherProcessFailed:
-            all_know = True
+            all_know = True  # no exchange is needed to agree
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise

@@ -28,7 +28,7 @@ from prnas.runs.preparation import check_same, digest_of
 from prnas.runs.processes import Processes
 from prnas.runs.records import BatchRecord, EpochRecord, Record, Score, read_records
 from prnas.runs.signals import Signals
-from prnas.runs.state import RunState
+from prnas.runs.state import RunState, SavedState
 
 # Writing a checkpoint needs memory for about three copies of its tensors.
 _CHECKPOINT_COPIES = 3
@@ -124,7 +124,7 @@ class Run(ABC, Generic[C, S, R]):
         """The training images of each part of a step; a `UserError` if they cannot be used."""
 
     @abstractmethod
-    def make_state(self, saved: Mapping[str, Any] | None) -> S:
+    def make_state(self, saved: SavedState | None) -> S:
         """The first state, or that of a checkpoint's plain data, before its tensors are loaded."""
 
     @abstractmethod

@@ -22,6 +22,7 @@ _SGD, _ADAM = {"momentum_buffer"}, {"step", "exp_avg", "exp_avg_sq"}
 # How strictly the plain data of a checkpoint are read.
 _STRICT = ConfigDict(extra="forbid", strict=True)
 Count = Annotated[int, Field(ge=0, lt=2**63)]
+SavedState = Mapping[str, Any]  # the plain data of a checkpoint
 
 
 @dataclass(slots=True)
@@ -101,7 +102,7 @@ class RunState(ABC):
     time_categories: tuple[str, ...]  # how an epoch's seconds are broken down in its record
     generator_names: tuple[str, ...]
 
-    def __init__(self, config: RunConfig, saved: Mapping[str, Any] | None) -> None:
+    def __init__(self, config: RunConfig, saved: SavedState | None) -> None:
         names, categories = self.generator_names, self.time_categories
         self.generators = {name: torch_generator(config.seed, name) for name in names}
         self.position = Position()

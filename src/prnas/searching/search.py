@@ -1,7 +1,6 @@
 """The search's loop: epochs of architecture and weight steps, prune and replace, the genotype."""
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -16,6 +15,7 @@ from prnas.runs.generators import torch_generator
 from prnas.runs.preparation import check_sizes, cosine, draw_indices
 from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
 from prnas.runs.run import Run, RunContext
+from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
@@ -52,7 +52,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         check_sizes(config, data, len(indices["weights"]), num_processes)
         return indices
 
-    def make_state(self, saved: Mapping[str, Any] | None) -> SearchState:
+    def make_state(self, saved: SavedState | None) -> SearchState:
         return SearchState(self.config, self.data, self.processes, saved)
 
     # ---------------------------------------------------------------- the whole search

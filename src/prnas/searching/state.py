@@ -12,7 +12,7 @@ from prnas.data.dataset import DataSet
 from prnas.nets.relaxation import make_relaxation
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.runs.processes import Processes
-from prnas.runs.state import Position, RunState, sgd
+from prnas.runs.state import Position, RunState, SavedState, sgd
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
@@ -27,11 +27,7 @@ class SearchState(RunState):
     generator_names = ("weights", "children", "dropout", "augment weights", "augment architecture")
 
     def __init__(
-        self,
-        config: SearchConfig,
-        data: DataSet,
-        processes: Processes,
-        saved: Mapping[str, Any] | None,
+        self, config: SearchConfig, data: DataSet, processes: Processes, saved: SavedState | None
     ) -> None:
         super().__init__(config, saved)
         self.config, self.data, self.processes = config, data, processes
