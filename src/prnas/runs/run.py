@@ -97,7 +97,7 @@ class Run(ABC, Generic[C, S]):
         }
         folder = self.folder
         self.batch = BatchSize(
-            config.batch_rule,
+            config.batch,
             self.probe,
             self._log_batch,
             lambda share: processes.maximum([share])[0],
