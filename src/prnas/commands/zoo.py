@@ -4,10 +4,9 @@ from dataclasses import asdict
 from typing import Any
 
 from prnas.space import zoo
-from prnas.space.genotype import ROLES
 from prnas.space.network_size import network_size
 from prnas.space.zoo import Error, ZooEntry
-from prnas.terminal.cells import cell_table
+from prnas.terminal.cells import show_cells
 from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
 
@@ -81,8 +80,5 @@ def _show_cell(name: str, as_json: bool) -> None:
     if entry.cifar100_error:
         pairs[1] = ("test error", f"{pairs[1][1]}, CIFAR-100 {percent(entry.cifar100_error)} %")
     show(facts(pairs))
-    for role in ROLES:
-        show("")
-        show_heading(f"{role} cell")
-        show(cell_table(entry.genotype.cell(role)))
+    show_cells(entry.genotype)
     show_next(f"prnas draw {name} -o {name}.svg", f"prnas zoo {name} --json > {name}.json")
