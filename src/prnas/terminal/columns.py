@@ -36,6 +36,10 @@ def _accuracy(record: EpochRecord, name: str) -> str:
     return percent(score.accuracy if score else None)
 
 
+def _architecture(record: EpochRecord, _: int) -> str:
+    return "grace" if record.grace else _accuracy(record, "architecture")
+
+
 def _test_error(record: EpochRecord, _: int) -> str:
     test = record.scores.get("test")
     return exact_percent(1 - test.accuracy) if test else "-"
@@ -54,12 +58,7 @@ SEARCH = (
     Column("epoch", 5, 0, lambda record, epochs: f"{record.epoch + 1}/{epochs}"),
     _LOSS,
     Column("weights", 7, 1, lambda record, _: _accuracy(record, "weights")),
-    Column(
-        "arch",
-        6,
-        3,
-        lambda record, _: "grace" if record.grace else _accuracy(record, "architecture"),
-    ),
+    Column("arch", 6, 3, _architecture),
     Column("valid", 6, 0, lambda record, _: _accuracy(record, "validation")),
     Column("lr", 6, 8, lambda record, _: rate(record.lr)),
     _BATCH,
