@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import prnas
+from prnas.commands.draw import check_picture, save_picture
 from prnas.commands.options import EvaluateOptions
-from prnas.commands.pictures import check_picture, save_picture
 from prnas.config.choices import Accelerator
 from prnas.config.overrides import apply_overrides
 from prnas.data.dataset import DataSet

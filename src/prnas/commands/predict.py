@@ -25,9 +25,8 @@ def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
         raise UserError(f"--top must be 1 or more, got {options.top}")
     if not images:
         raise UserError("name image files, or folders of them, after the model")
-    for name in images:
-        if "://" in name:
-            raise UserError(f"{name:.200} is a web address; only files can be read: download it")
+    if address := next((name for name in images if "://" in name), None):
+        raise UserError(f"{address:.200} is a web address; only files can be read: download it")
     model = load_model(path, options.accelerator, options.threads)
     check_card(model.card)
     files = find_images(map(Path, images))

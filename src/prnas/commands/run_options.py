@@ -47,9 +47,9 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
     if not options.resume.is_dir():
         raise UserError(f"there is no run folder {options.resume}")
     refused = [f"the {name} '{value}'" for name, value in arguments.items() if value is not None]
-    for name in ("data", "data_root", "seed", "seeds", "runs", "name"):
-        if getattr(options, name, None) is not None:
-            refused.append(f"--{name.replace('_', '-')}")
+    names = ("data", "data_root", "seed", "seeds", "runs", "name")
+    given = [name for name in names if getattr(options, name, None) is not None]
+    refused += [f"--{name.replace('_', '-')}" for name in given]
     refused += [f"--set {override}" for override in not_resumable(options.overrides)]
     if refused:
         raise UserError(

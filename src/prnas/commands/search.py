@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
+from prnas.commands.draw import check_picture, save_picture
 from prnas.commands.options import SearchOptions
-from prnas.commands.pictures import check_picture, save_picture
 from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
 from prnas.runs import named
 

@@ -143,7 +143,7 @@ def _list(setting: Setting, steps: int) -> None:
 
 
 def _write_graph(setting: Setting, steps: int, path: Path, quiet: bool) -> None:
-    from prnas.commands.pictures import save_picture
+    from prnas.commands.draw import save_picture
     from prnas.drawing.cells import draw_morphism_graph
 
     layers = by_distance(setting, steps)

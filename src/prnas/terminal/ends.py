@@ -60,12 +60,10 @@ def show_seeds(seeds: SeedsResult) -> None:
     ]
     show("", table(["seed", "test error", "time"], rows, right=(0, 1, 2)))
     spread = "" if seeds.deviation is None else f" ± {100 * seeds.deviation:.2f}"
+    mean = "mean ± standard deviation" if spread else "mean"
+    of_seeds = f"{mean} over {counted(number, 'seed')}, each the {_mean_of(first.averaged_epochs)}"
     pairs = [
-        (
-            "test error",
-            f"{100 * seeds.mean:.2f}{spread} % (mean{' ± standard deviation' if spread else ''} "
-            f"over {counted(number, 'seed')}, each the {_mean_of(first.averaged_epochs)})",
-        ),
+        ("test error", f"{100 * seeds.mean:.2f}{spread} % ({of_seeds})"),
         *_size(first),
         ("time", duration(sum(result.seconds for result in seeds.results))),
     ]
