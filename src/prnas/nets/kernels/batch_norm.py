@@ -4,6 +4,7 @@ On the CPU those kernels are many times slower for some tens of channels than fo
 So there neighbouring pixels are taken for further channels, and what comes out is put together:
 exactly what the definition says, but for rounding.
 """
+# pyright: reportIncompatibleMethodOverride=false
 
 from typing import Any
 
@@ -108,7 +109,7 @@ class _Normalise(torch.autograd.Function):
     """BN by the batch's statistics, which it returns as well; weight and bias may be `None`."""
 
     @staticmethod
-    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(
         ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, fold: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         pixels = as_matrix(x)
@@ -124,9 +125,7 @@ class _Normalise(torch.autograd.Function):
         return as_images(out, x), mean, variance
 
     @staticmethod
-    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, grad: Tensor, *_: Tensor
-    ) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, bias, mean, reciprocal = ctx.saved_tensors
         needed = ctx.needs_input_grad[:3]
         if torch.is_grad_enabled():  # second derivatives
@@ -134,8 +133,7 @@ class _Normalise(torch.autograd.Function):
             def normalise() -> Tensor:
                 return F.batch_norm(x, None, None, weight, bias, training=True, eps=ctx.eps)
 
-            grads = differentiable(normalise, (x, weight, bias), needed, grad)
-            return *grads, None, None
+            return *differentiable(normalise, (x, weight, bias), needed, grad), None, None
         pixels, grad, fold = as_matrix(x), as_matrix(grad), ctx.fold
         along, alone = sums(grad, pixels, mean, reciprocal, fold)
         x_grad = None
