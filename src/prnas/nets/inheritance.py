@@ -48,10 +48,9 @@ def inherit(
         raise ValueError(f"no rule says how weights follow the morphism '{morphism}'")
     op = MORPHISMS[morphism].apply(parent_op)
     child = construct(lambda: build(op, channels, stride, affine=False), generator)
-    for tensor in parent.state_dict().values():
-        if tensor.is_floating_point():
-            child.to(tensor.device, tensor.dtype)
-            break
+    like = next(filter(torch.is_floating_point, parent.state_dict().values()), None)
+    if like is not None:
+        child.to(like.device, like.dtype)
     INHERITANCE[morphism](child, parent, generator)
     return child.train(parent.training)
 
