@@ -29,6 +29,7 @@ from prnas.drawing.picture import (
     baseline_for,
     centered_text,
     text_width,
+    transformed,
 )
 from prnas.space.genotype import NUM_INPUTS, Cell, Genotype
 from prnas.space.operations import Operation
@@ -216,7 +217,7 @@ def _graph_panel(
     for op, box in zip(numbers, layout.boxes, strict=True):
         items += labelled_box(box, label_of(op), color_of(op.category).paint, radius=3.0)
     top = 2 * CAPTION_SIZE
-    items = [item.moved(0.0, top) for item in items]
+    items = [transformed(item, dy=top) for item in items]
     for header, column in zip(headers, layout.columns, strict=True):
         if column.width:
             middle = Point(column.x + column.width / 2, CAPTION_SIZE / 2)

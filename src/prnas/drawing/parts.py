@@ -18,6 +18,7 @@ from prnas.drawing.picture import (
     centered_text,
     shortened,
     text_width,
+    transformed,
 )
 from prnas.space.operations import Operation
 
@@ -37,7 +38,7 @@ class Panel:
     items: tuple[Item, ...]
 
     def moved(self, dx: float, dy: float) -> tuple[Item, ...]:
-        return tuple(item.moved(dx, dy) for item in self.items)
+        return tuple(transformed(item, dx, dy) for item in self.items)
 
 
 def captioned(panel: Panel, caption: str, size: float = CAPTION_SIZE) -> Panel:
@@ -54,12 +55,8 @@ def finished(panel: Panel, title: str | None, description: str) -> Picture:
         line = shortened(title, TITLE_SIZE, max(panel.width, WIDEST_TITLE))
         panel = captioned(panel, line, TITLE_SIZE)
         description = f"{title}: {description}"
-    return Picture(
-        width=panel.width + 2 * MARGIN,
-        height=panel.height + 2 * MARGIN,
-        items=panel.moved(MARGIN, MARGIN),
-        title=description,
-    )
+    size = panel.width + 2 * MARGIN, panel.height + 2 * MARGIN
+    return Picture(*size, panel.moved(MARGIN, MARGIN), description)
 
 
 def label_of(operation: Operation) -> str:

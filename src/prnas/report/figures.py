@@ -6,7 +6,6 @@
 import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import matplotlib
@@ -18,7 +17,7 @@ from prnas.drawing.cells import draw_cell, draw_genotype
 from prnas.drawing.colors import PALETTE
 from prnas.drawing.confusion import draw_confusion
 from prnas.drawing.matplotlib_writer import to_bytes
-from prnas.drawing.picture import Box, Curve, Item, Picture, Point, Polygon, Text, to_svg
+from prnas.drawing.picture import Picture, to_svg, transformed
 from prnas.report.confusion import is_sound
 from prnas.report.plots import Line, Plot, Values, plots_of
 from prnas.report.training_view import TrainingView
@@ -175,24 +174,6 @@ def _files(name: str, figure: Figure) -> Iterator[tuple[str, bytes]]:
 
 def _fitting(picture: Picture, width: float) -> Picture:
     """The picture, made smaller where it is wider than `width` points."""
-    factor = min(1.0, width / picture.width)
-    items = tuple(_scaled(item, factor) for item in picture.items)
-    size = (picture.width * factor, picture.height * factor)
-    return replace(picture, width=size[0], height=size[1], items=items)
-
-
-def _scaled(item: Item, factor: float) -> Item:
-    def points(found: Sequence[Point]) -> tuple[Point, ...]:
-        return tuple(Point(x * factor, y * factor) for x, y in found)
-
-    match item:
-        case Box():
-            place = {key: getattr(item, key) * factor for key in ("x", "y", "width", "height")}
-            return replace(item, **place, radius=item.radius * factor)
-        case Text():
-            place = {key: getattr(item, key) * factor for key in ("x", "baseline", "size")}
-            return replace(item, **place)
-        case Curve():
-            return replace(item, points=points(item.points), width=item.width * factor)
-        case Polygon():
-            return replace(item, points=points(item.points))
+    scale = min(1.0, width / picture.width)
+    items = tuple(transformed(item, scale=scale) for item in picture.items)
+    return Picture(picture.width * scale, picture.height * scale, items, picture.title)
