@@ -15,9 +15,10 @@ from prnas.drawing.parts import (
     captioned,
     finished,
     label_of,
-    label_sizes,
+    label_size,
     labelled_box,
     line,
+    stacked,
 )
 from prnas.drawing.picture import (
     Curve,
@@ -53,9 +54,12 @@ def draw_genotype(genotype: Genotype, title: str | None = None) -> Picture:
     Blue boxes are nodes, numbered B1, B2, ...; on the way into each there are its two
     operations. Thin orange lines lead from the states that are concatenated to the output.
     """
-    panels = {"normal cell": _cell_panel(genotype.normal)}
-    panels["reduction cell"] = _cell_panel(genotype.reduction)
-    body = min(_beside(panels), _stacked(panels), key=_distance_from_preferred)
+    panels = {
+        "normal cell": _cell_panel(genotype.normal),
+        "reduction cell": _cell_panel(genotype.reduction),
+    }
+    below = stacked([captioned(panel, text) for text, panel in panels.items()], PANEL_GAP)
+    body = min(_beside(panels), below, key=_distance_from_preferred)
     return finished(body, title, "normal and reduction cell")
 
 
@@ -65,6 +69,7 @@ def draw_cell(cell: Cell) -> Picture:
 
 
 def _beside(panels: Mapping[str, Panel]) -> Panel:
+    """Panels next to each other, centred below their captions, which stand at one height."""
     items: list[Item] = []
     height = max(panel.height for panel in panels.values())
     x, bottom = 0.0, 0.0
@@ -75,17 +80,6 @@ def _beside(panels: Mapping[str, Panel]) -> Panel:
         x += whole.width + PANEL_GAP
         bottom = whole.height
     return Panel(x - PANEL_GAP, bottom, tuple(items))
-
-
-def _stacked(panels: Mapping[str, Panel]) -> Panel:
-    items: list[Item] = []
-    wholes = [captioned(panel, caption) for caption, panel in panels.items()]
-    width = max(panel.width for panel in wholes)
-    y = 0.0
-    for panel in wholes:
-        items += panel.moved((width - panel.width) / 2, y)
-        y += panel.height + PANEL_GAP
-    return Panel(width, y - PANEL_GAP, tuple(items))
 
 
 def _distance_from_preferred(panel: Panel) -> float:
@@ -102,7 +96,7 @@ def _cell_panel(cell: Cell) -> Panel:
     labels = [label_of(op) for op in cell.operations]
     output = states + len(labels)
     sizes = [INPUT_SIZE] * NUM_INPUTS + [NODE_SIZE] * cell.num_nodes
-    sizes += [*label_sizes(labels), NODE_SIZE]
+    sizes += [*map(label_size, labels), NODE_SIZE]
     links = _cell_links(cell, output)
     layout = lay_out(sizes, _cell_columns(cell), links)
     items: list[Item] = []
@@ -169,12 +163,7 @@ def draw_morphism_graph(
     kinds = {kind: number for number, kind in enumerate(sorted(set(names.values())))}
     lines = {ends: kinds[kind] for ends, kind in names.items()}
     graph = _graph_panel(operations_by_distance, numbers, lines)
-    legend = _legend(kinds, graph.width)
-    width = max(graph.width, legend.width)
-    below = graph.height + CAPTION_SIZE
-    items = graph.moved((width - graph.width) / 2, 0.0)
-    items += legend.moved((width - legend.width) / 2, below)
-    body = Panel(width, below + legend.height, items)
+    body = stacked([graph, _legend(kinds, graph.width)], CAPTION_SIZE)
     return finished(body, title, "operations by morphing distance")
 
 
@@ -227,14 +216,14 @@ def _graph_panel(
 
 def _column_sizes(header: str, column: Sequence[Operation]) -> list[Size]:
     """All boxes of a column as wide as the widest needs, and as the header."""
-    widths = [size.width for size in label_sizes([label_of(op) for op in column])]
+    widths = [label_size(label_of(op)).width for op in column]
     return [Size(max([*widths, text_width(header, CAPTION_SIZE)]), 16.0)] * len(column)
 
 
-def _arc(one: Rectangle, other: Rectangle) -> tuple[Point, ...]:
+def _arc(first: Rectangle, second: Rectangle) -> tuple[Point, ...]:
     """From box to box of a column, bulging into the gap on its right."""
-    right = one.x + one.width
-    start, end = (Point(right, box.y + box.height / 2) for box in (one, other))
+    right = first.x + first.width
+    start, end = (Point(right, box.y + box.height / 2) for box in (first, second))
     return start, Point(right + ARC, start.y), Point(right + ARC, end.y), end
 
 

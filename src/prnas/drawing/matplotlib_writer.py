@@ -49,15 +49,11 @@ def _paint(figure: Figure, picture: Picture) -> None:
 def _artist(item: Item) -> Artist:
     match item:
         case Box():
-            return patches.FancyBboxPatch(
-                (item.x, item.y),
-                item.width,
-                item.height,
-                boxstyle=f"round,pad=0,rounding_size={item.radius}",
-                facecolor=item.fill,
-                edgecolor=item.stroke,
-                linewidth=item.stroke_width,
-            )
+            corners = f"round,pad=0,rounding_size={item.radius}"
+            paint = {"facecolor": item.fill, "edgecolor": item.stroke}
+            patch = patches.FancyBboxPatch((item.x, item.y), item.width, item.height, corners, **paint)
+            patch.set_linewidth(item.stroke_width)
+            return patch
         case Text():
             return text.Text(
                 item.x + item.width / 2,

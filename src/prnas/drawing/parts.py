@@ -41,6 +41,16 @@ class Panel:
         return tuple(transformed(item, dx, dy) for item in self.items)
 
 
+def stacked(panels: Sequence[Panel], gap: float) -> Panel:
+    """Panels one below the other, centred."""
+    width, y = max(panel.width for panel in panels), 0.0
+    items: list[Item] = []
+    for panel in panels:
+        items += panel.moved((width - panel.width) / 2, y)
+        y += panel.height + gap
+    return Panel(width, y - gap, tuple(items))
+
+
 def captioned(panel: Panel, caption: str, size: float = CAPTION_SIZE) -> Panel:
     """A panel with a centred line above it."""
     width = max(panel.width, text_width(caption, size))
@@ -63,18 +73,16 @@ def label_of(operation: Operation) -> str:
     return shortened(operation.label, LABEL_SIZE, WIDEST_LABEL)
 
 
-def label_sizes(labels: Sequence[str]) -> list[Size]:
-    return [Size(text_width(label, LABEL_SIZE) + 12.0, 18.0) for label in labels]
+def label_size(label: str) -> Size:
+    return Size(text_width(label, LABEL_SIZE) + 12.0, 18.0)
 
 
 def labelled_box(
     box: Rectangle, label: str, paint: Paint, size: float = LABEL_SIZE, radius: float = 4.0
 ) -> list[Item]:
     middle = Point(box.x + box.width / 2, box.y + box.height / 2)
-    return [
-        Box(*box, paint.fill, paint.stroke, 0.8, radius),
-        centered_text(label, middle, size, INK),
-    ]
+    text = centered_text(label, middle, size, INK)
+    return [Box(*box, paint.fill, paint.stroke, 0.8, radius), text]
 
 
 def box_with_subscript(box: Rectangle, paint: Paint, label: str, subscript: str) -> list[Item]:
