@@ -18,9 +18,8 @@ from prnas.drawing.colors import PALETTE
 from prnas.drawing.confusion import draw_confusion
 from prnas.drawing.matplotlib_writer import to_bytes
 from prnas.drawing.picture import Picture, to_svg, transformed
-from prnas.report.confusion import is_sound
 from prnas.report.plots import Line, Plot, Values, plots_of
-from prnas.report.training_view import TrainingView
+from prnas.report.training_view import TrainingView, is_sound
 from prnas.report.view import View
 from prnas.space.genotype import ROLES
 
