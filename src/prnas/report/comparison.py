@@ -75,9 +75,7 @@ def comparison(
         experiment = json.dumps([view.kind, config], sort_keys=True, default=str)
         members.setdefault(experiment, []).append(number)
     groups = [_Group(numbers, views, runs) for numbers in members.values()]
-    results = [
-        _results(kind, [group for group in groups if group.kind == kind.kind]) for kind in KINDS
-    ]
+    results = [_results(kind, [g for g in groups if g.kind == kind.kind]) for kind in KINDS]
     return {
         "groups": [group.data() for group in groups],
         "results": results,
@@ -190,9 +188,8 @@ def differences(configs: Sequence[Mapping[str, Any]], training: bool) -> Rows:
     table = [(key, [leaves.get(key, "–") for leaves in flat]) for key in keys]
     differing = [(key, values) for key, values in table if len(set(values)) > 1]
     for key, values in differing[:MOST_KEYS]:
-        rows.append(
-            (clipped(key, LONGEST_VALUE), [clipped(text, LONGEST_VALUE) for text in values])
-        )
+        label, *values = (clipped(text, LONGEST_VALUE) for text in (key, *values))
+        rows.append((label, values))
     if len(differing) > MOST_KEYS:
         rows.append((f"and {len(differing) - MOST_KEYS} more keys", ["…"] * len(configs)))
     return rows
@@ -211,7 +208,8 @@ def science(config: Mapping[str, Any], section: str = "") -> dict[str, Any]:
 
 def _genotypes(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Genotypes are too long to be shown: the same number is the same genotype."""
-    texts = [json.dumps(pick(one, "genotype"), sort_keys=True, default=str) for one in configs]
+    genotypes = [pick(config, "genotype") for config in configs]
+    texts = [json.dumps(genotype, sort_keys=True, default=str) for genotype in genotypes]
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts), 1)}
     return [f"genotype {numbers[text]}" for text in texts]
 
@@ -227,7 +225,5 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         for number, inner in enumerate(cast(list[Any], value), 1):
             yield from _leaves(inner, f"{path}[{number}]")
     else:
-        text = (
-            value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-        )
-        yield path, text
+        text = json.dumps(value, default=str, ensure_ascii=False)
+        yield path, value if isinstance(value, str) else text
