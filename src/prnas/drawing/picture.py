@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -103,12 +102,6 @@ class Curve:
         if len(self.points) < 4 or len(self.points) % 3 != 1:
             raise ValueError(f"a curve has 3n+1 points, n >= 1, got {len(self.points)}")
 
-    @property
-    def segments(self) -> Iterator[tuple[Point, Point, Point, Point]]:
-        for i in range(0, len(self.points) - 1, 3):
-            start, first, second, end = self.points[i : i + 4]
-            yield start, first, second, end
-
 
 @dataclass(frozen=True, slots=True)
 class Polygon:
@@ -196,12 +189,12 @@ def _svg_element(item: Item) -> str:
 def _svg_path(curve: Curve) -> str:
     x, y = curve.points[0]
     parts = [f"M{_number(x)} {_number(y)}"]
-    for start, first, second, end in curve.segments:
-        if start.y == first.y == second.y == end.y:
-            parts.append(f"H{_number(end.x)}")
+    for i in range(0, len(curve.points) - 1, 3):
+        start, *rest = curve.points[i : i + 4]
+        if all(point.y == start.y for point in rest):
+            parts.append(f"H{_number(rest[-1].x)}")
         else:
-            numbers = (_number(value) for point in (first, second, end) for value in point)
-            parts.append("C" + " ".join(numbers))
+            parts.append("C" + " ".join(_number(value) for point in rest for value in point))
     return "".join(parts)
 
 
