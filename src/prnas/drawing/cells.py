@@ -54,10 +54,8 @@ def draw_genotype(genotype: Genotype, title: str | None = None) -> Picture:
     Blue boxes are nodes, numbered B1, B2, ...; on the way into each there are its two
     operations. Thin orange lines lead from the states that are concatenated to the output.
     """
-    panels = {
-        "normal cell": _cell_panel(genotype.normal),
-        "reduction cell": _cell_panel(genotype.reduction),
-    }
+    cells = {"normal cell": genotype.normal, "reduction cell": genotype.reduction}
+    panels = {caption: _cell_panel(cell) for caption, cell in cells.items()}
     below = stacked([captioned(panel, text) for text, panel in panels.items()], PANEL_GAP)
     body = min(_beside(panels), below, key=_distance_from_preferred)
     return finished(body, title, "normal and reduction cell")
@@ -105,8 +103,10 @@ def _cell_panel(cell: Cell) -> Panel:
         color, width = (CONCAT_LINE, 0.7) if target == output else (LINE, 1.0)
         into_state = target < states or target == output
         items += line(route.points, color, width, arrow=route.arrives and into_state)
-    for state, box in enumerate(layout.boxes[:states]):
-        items += _state(box, state)
+    for state, box in enumerate(layout.boxes[:NUM_INPUTS]):
+        items += box_with_subscript(box, INPUT, "c", f"k{MINUS}{NUM_INPUTS - state}")
+    for number, box in enumerate(layout.boxes[NUM_INPUTS:states], 1):
+        items += labelled_box(box, f"B{number}", NODE, STATE_SIZE, radius=5.0)
     for op, label, box in zip(cell.operations, labels, layout.boxes[states:output], strict=True):
         items += labelled_box(box, label, color_of(op.category).paint)
     items += box_with_subscript(layout.boxes[output], OUTPUT, "c", "k")
@@ -134,12 +134,6 @@ def _cell_columns(cell: Cell) -> list[list[int]]:
         columns[2 * depths[target] - 1].append(number)
     columns[-1].append(states + len(cell.edges))
     return columns
-
-
-def _state(box: Rectangle, state: int) -> list[Item]:
-    if state < NUM_INPUTS:
-        return box_with_subscript(box, INPUT, "c", f"k{MINUS}{NUM_INPUTS - state}")
-    return labelled_box(box, f"B{state - NUM_INPUTS + 1}", NODE, STATE_SIZE, radius=5.0)
 
 
 # --- the graph of morphisms ---------------------------------------------------------------
@@ -195,12 +189,14 @@ def _graph_panel(
     steps = {numbers[op]: number for number, column in enumerate(columns) for op in column}
     across = [ends for ends in lines if steps[ends[0]] != steps[ends[1]]]
     within = [ends for ends in lines if steps[ends[0]] == steps[ends[1]]]
-    layout = lay_out(
-        [size for pair in zip(headers, columns, strict=True) for size in _column_sizes(*pair)],
-        [[numbers[op] for op in column] for column in columns],
-        [Link(*ends) for ends in across],
-        GRAPH,
-    )
+    sizes: list[Size] = []
+    for header, column in zip(headers, columns, strict=True):
+        # All boxes of a column are as wide as the widest needs, and as the header.
+        widths = [label_size(label_of(op)).width for op in column]
+        widest = max([*widths, text_width(header, CAPTION_SIZE)])
+        sizes += [Size(widest, 16.0)] * len(column)
+    numbered = [[numbers[op] for op in column] for column in columns]
+    layout = lay_out(sizes, numbered, [Link(*ends) for ends in across], GRAPH)
     items: list[Item] = [_link(r.points, lines[across[r.link]]) for r in layout.routes]
     items += [_link(_arc(*(layout.boxes[end] for end in ends)), lines[ends]) for ends in within]
     for op, box in zip(numbers, layout.boxes, strict=True):
@@ -212,12 +208,6 @@ def _graph_panel(
             middle = Point(column.x + column.width / 2, CAPTION_SIZE / 2)
             items.append(centered_text(header, middle, CAPTION_SIZE, INK))
     return Panel(layout.width + (ARC if within else 0.0), layout.height + top, tuple(items))
-
-
-def _column_sizes(header: str, column: Sequence[Operation]) -> list[Size]:
-    """All boxes of a column as wide as the widest needs, and as the header."""
-    widths = [label_size(label_of(op)).width for op in column]
-    return [Size(max([*widths, text_width(header, CAPTION_SIZE)]), 16.0)] * len(column)
 
 
 def _arc(first: Rectangle, second: Rectangle) -> tuple[Point, ...]:

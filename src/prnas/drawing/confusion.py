@@ -101,7 +101,9 @@ def _shown(counts: Sequence[Sequence[int]]) -> list[int]:
 def _matrix(shares: list[list[float]], totals: list[int], names: list[str]) -> Panel:
     number = len(names)
     with_numbers = number <= MOST_WITH_NUMBERS
-    width, height = _cell_size(number)
+    # The more classes, the smaller the cells, and the larger the picture.
+    sizes = {12: (40.0, 28.0), MOST_WITH_NUMBERS: (30.0, 24.0), 40: (13.0, 13.0)}
+    width, height = next((size for most, size in sizes.items() if number <= most), (9.0, 9.0))
     size = min(LABEL_SIZE, 0.8 * height)
     labels = [shortened(name, size, WIDEST_NAME) for name in names]
     across = max(text_width(label, size) for label in labels)
@@ -126,13 +128,6 @@ def _matrix(shares: list[list[float]], totals: list[int], names: list[str]) -> P
     return Panel(right, grid.bottom + 12.0 + key.height, tuple(items))
 
 
-def _cell_size(number: int) -> tuple[float, float]:
-    """Width and height: the more classes, the smaller the cells, and the larger the picture."""
-    if number <= MOST_WITH_NUMBERS:
-        return (40.0, 28.0) if number <= 12 else (30.0, 24.0)
-    return (13.0, 13.0) if number <= 40 else (9.0, 9.0)
-
-
 def _cells(
     grid: _Grid, shares: list[list[float]], totals: list[int], with_numbers: bool
 ) -> list[Item]:
@@ -142,7 +137,14 @@ def _cells(
         if not total:  # a class without images is neither right nor wrong
             y = grid.top + row * grid.height
             items.append(Box(grid.left, y, width, grid.height, EMPTY, NONE, 0.0))
-    items += _guides(grid)
+    step = 1 if grid.number <= 40 else 5
+    for index in range(step, grid.number, step):  # faint lines that lead from a label to its cells
+        x, y = grid.left + index * grid.width, grid.top + index * grid.height
+        for start, end in (
+            (Point(x, grid.top), Point(x, grid.bottom)),
+            (Point(grid.left, y), Point(grid.right, y)),
+        ):
+            items.append(Curve((start, start, end, end), GUIDE, 0.5))
     inset = 0.6 if with_numbers else 0.2
     inner = grid.width - 2 * inset, grid.height - 2 * inset
     for row, line in enumerate(shares):
@@ -155,20 +157,6 @@ def _cells(
                     middle = grid.middle(row, column)
                     items.append(centered_text(_percent(share), middle, LABEL_SIZE, ink))
     return [*items, Box(grid.left, grid.top, width, height, NONE, FRAME)]
-
-
-def _guides(grid: _Grid) -> list[Item]:
-    """Faint lines that lead from a label to its cells."""
-    step = 1 if grid.number <= 40 else 5
-    items: list[Item] = []
-    for index in range(step, grid.number, step):
-        x, y = grid.left + index * grid.width, grid.top + index * grid.height
-        ends = (
-            (Point(x, grid.top), Point(x, grid.bottom)),
-            (Point(grid.left, y), Point(grid.right, y)),
-        )
-        items += [Curve((start, start, end, end), GUIDE, 0.5) for start, end in ends]
-    return items
 
 
 def _row_labels(grid: _Grid, labels: list[str], numbers: list[str]) -> list[Item]:

@@ -31,9 +31,8 @@ class GroupInfo:
 def several_head(views: Sequence[View], group: GroupInfo | None) -> dict[str, Any]:
     """What all the runs have in common, and what to do with a group as a whole."""
     first, *others = [view.data()["facts"] for view in views]
-    facts = [
-        fact for fact in first if fact[0] not in OWN and all(fact in other for other in others)
-    ]
+    common = [fact for fact in first if all(fact in other for other in others)]
+    facts = [(label, text) for label, text in common if label not in OWN]
     if group is None:
         return {"facts": facts, "commands": []}
     if group.seeds:
