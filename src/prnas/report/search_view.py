@@ -4,9 +4,8 @@ from typing import Any
 
 from prnas.config.search import RELAXATIONS
 from prnas.report.cycles import Cycles
-from prnas.report.picture_data import cell_pictures
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
-from prnas.report.view import Band, Facts, RunInfo, View, facts_of, phrase
+from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.records import CycleRecord, GenotypeRecord, Record
 from prnas.space.genotype import ROLES, Genotype
 from prnas.space.network_size import network_size

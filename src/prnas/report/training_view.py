@@ -5,9 +5,8 @@ from typing import Any
 
 from prnas.io.errors import FormatError
 from prnas.models.confusions import confusions
-from prnas.report.picture_data import cell_pictures
 from prnas.report.plain_data import clipped, pick, rounded, text_at, whole_at
-from prnas.report.view import RunInfo, View, facts_of, phrase
+from prnas.report.view import RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.records import Record, TrainedRecord
 from prnas.space.genotype import Genotype
 
