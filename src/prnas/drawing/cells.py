@@ -147,7 +147,7 @@ def draw_morphism_graph(
     """Operations in columns by their morphing distance, joined by the morphisms between them.
 
     A link is (parent, child, name of the morphism). Two operations that several morphisms
-    join, such as one there and one back, get one line, which the legend names after all of them.
+    join, such as growing and shrinking a kernel, share a line, which the legend names after all.
     """
     operations = [op for column in operations_by_distance for op in column]
     numbers = {op: number for number, op in enumerate(operations)}

@@ -26,7 +26,7 @@ NONE = "none"  # neither filled nor stroked
 GUIDE, FRAME, EMPTY, FAINT = "#ececec", "#8c8c8c", "#f4f4f4", "#5a5a5a"
 
 # From light to dark, so that lightness alone tells; blue and orange, so that no colour-blind eye
-# takes one for the other. They are also apart in place: what is right is on the diagonal.
+# takes one for the other. Position tells too: what is right is on the diagonal.
 RIGHT = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 WRONG = ("#ffffff", "#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
 RIGHT_KEY = (0.25, 0.5, 0.75, 0.9, 1.0)

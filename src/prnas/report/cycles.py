@@ -67,7 +67,7 @@ class Cycles:
     ) -> list[Any]:
         """[candidates, scores, [pruned, score]…, [child, parent, morphism, …]…]."""
         if len(ops) != len(weights):
-            raise FormatError([f"cycle {cycle}: an edge has not one weight for each candidate"])
+            raise FormatError([f"cycle {cycle}: an edge needs one weight for each candidate"])
         numbers = [self._number(op) for op in ops]
         pruned = [[self._number(gone.op), rounded(gone.probability)] for gone in change.pruned]
         added = [

@@ -69,7 +69,7 @@ def read_info(folder: Path, name: str | None = None) -> RunInfo:
     """
     config = read_config_data(folder / CONFIG)
     path, sessions = folder / ENVIRONMENT, ()
-    with suppress(UserError):  # a missing one stops nobody
+    with suppress(UserError):  # it only informs: without it the run is shown all the same
         if path.is_file():  # a pipe might never end
             sessions = sessions_of(read_text(path))
     return RunInfo(name or folder.resolve().name, str(folder), config, sessions)

@@ -13,7 +13,7 @@ from prnas.space.scores import softmax
 
 CHANNELS, CELLS = 36, 20  # of the final network whose size is shown, as in the paper
 IMAGE = 32  # pixels, of the image that the MACs are for
-# Of the sets that are known by name. A search's records do not say how many its images have.
+# Of the data sets with a name. A search's records do not say how many classes its images have.
 CLASSES = {"digits": 10, "cifar10": 10, "cifar100": 100, "fashion-mnist": 10}
 ASSUMED_CLASSES = 10
 
@@ -72,8 +72,8 @@ class SearchView(View):
         """The size of the final network."""
         if self.genotype is None:
             return None
-        known = CLASSES.get(text_at(self.info.config, "data.name") or "")
-        classes = known or ASSUMED_CLASSES
+        named = CLASSES.get(text_at(self.info.config, "data.name") or "")
+        classes = named or ASSUMED_CLASSES
         output = "mean" if pick(self.info.config, "network.output") == "mean" else "concat"
         size = network_size(
             self.genotype, CHANNELS, CELLS, classes, output=output, image_size=IMAGE
@@ -84,7 +84,7 @@ class SearchView(View):
             "channels": CHANNELS,
             "cells": CELLS,
             "classes": classes,
-            "assumed": known is None,
+            "assumed": named is None,
             "image": IMAGE,
             "paper": True,  # not the size that a training will have
         }

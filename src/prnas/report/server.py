@@ -117,7 +117,7 @@ class WatchServer(ThreadingHTTPServer):
             return
         try:
             super().process_request(request, client_address)
-        except BaseException:  # no thread can be had: the place is free again
+        except BaseException:  # no thread could be started: the slot is free again
             self._free.release()
             raise
 

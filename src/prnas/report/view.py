@@ -127,7 +127,7 @@ class View(ABC):
     def data(self) -> dict[str, Any]: ...
 
     def _commands(self, repeat: tuple[str, str], resume: str, then: Facts) -> Facts:
-        """To repeat the run; to watch it and go on or, once it has ended, what one does `then`."""
+        """To repeat the run; to watch it and go on or, once it has ended, what to do `then`."""
         quoted, original = self.info.quoted, original_command(self.info)
         while_it_goes = [
             ("Watch it live", f"prnas watch {quoted}"),

@@ -124,7 +124,7 @@ class _Heights:
         return least, most
 
     def straighten(self, groups: Sequence[list[int]]) -> None:
-        """Bring each group to one height; `groups` hold all items, no upper one after a lower.
+        """Bring each group to one height; `groups` hold all items, none after a group below it.
 
         Pushing downwards and upwards both keep the distances, and so does their mean.
         """
@@ -196,7 +196,7 @@ def _groups(graph: Graph) -> list[list[int]]:
 
 
 def _from_top(graph: Graph, groups: Sequence[list[int]]) -> list[list[int]]:
-    """Groups in an order from top to bottom; without the ones that a cycle keeps from one."""
+    """Groups from top to bottom, without those in a cycle, which have no such order."""
     group_of = {item: number for number, group in enumerate(groups) for item in group}
     below: dict[int, set[int]] = defaultdict(set)
     for column in graph.columns:
