@@ -25,11 +25,7 @@ class Augmentation:
     normalization: Normalization
 
     def __call__(
-        self,
-        images: Tensor,
-        generator: torch.Generator,
-        total: int | None = None,
-        offset: int = 0,
+        self, images: Tensor, generator: torch.Generator, total: int | None = None, offset: int = 0
     ) -> Tensor:
         """`images` (uint8, n x C x H x W) as float32, channels last.
 

@@ -39,10 +39,7 @@ class Prediction:
     classes: tuple[ClassScore, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "path": str(self.path),
-            "classes": [asdict(score) for score in self.classes],
-        }
+        return {"path": str(self.path), "classes": [asdict(score) for score in self.classes]}
 
 
 @dataclass(frozen=True, slots=True)
