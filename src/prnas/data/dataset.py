@@ -17,20 +17,10 @@ from prnas.data.formats.folder import DEFAULT_SIZE, FolderOptions, read_folder
 from prnas.data.formats.idx import read_idx
 from prnas.data.formats.npz import read_npz
 from prnas.data.readers import ImageSet, resize
-from prnas.data.storage import Images, InMemory, Streamed, fits, in_memory, streamed
+from prnas.data.storage import Images, Streamed, fits, in_memory
+from prnas.data.storage import InMemory as InMemory
 from prnas.io.errors import UserError
 from prnas.io.memory import free_memory
-
-__all__ = [
-    "DataSet",
-    "Images",
-    "InMemory",
-    "Normalization",
-    "Streamed",
-    "halves",
-    "load",
-    "normalization",
-]
 
 Say = Callable[[str], None]
 _BATCH_PIXELS = 2**23  # Values that are summed up together for the means.
@@ -96,7 +86,7 @@ def load(
     if in_memory_if(num_bytes) or (there and config.storage == "auto"):
         parts: list[Images] = [in_memory(part, device) for part in (train, test)]
     else:
-        parts = [streamed(part, config.workers, device) for part in (train, test)]
+        parts = [Streamed(part, config.workers, device) for part in (train, test)]
     return DataSet(config.name, parts[0], parts[1], images.class_names)
 
 
@@ -113,7 +103,7 @@ def _read(
             return read_cifar(spec, root, say)
         return read_idx(spec, root, say)
     if kind == "npz":
-        return read_npz(_expanded(path), config.test_share, lambda: int(room / 2), say)
+        return read_npz(_expanded(path), config.test_share, room / 2, say)
     options = FolderOptions(
         size=config.image_size or DEFAULT_SIZE,
         test_share=config.test_share,
@@ -167,23 +157,16 @@ def normalization(images: Images, indices: Tensor | None = None) -> Normalizatio
     if indices is None:
         indices = torch.arange(len(images))
     channels, height, width = images.shape
-    chunks = indices.split(max(1, _BATCH_PIXELS // (channels * height * width)))
-    sums, squares = [0] * channels, [0] * channels
-    for number, chunk in enumerate(chunks):
-        pixels = images.fetch(chunk)
-        if number + 1 < len(chunks):
-            images.ahead(chunks[number + 1])
-        for channel in range(channels):
-            # Sums of whole numbers, by the counts of all 256 values: nothing is rounded.
-            plane = pixels[:, channel].reshape(-1)
-            for value, count in enumerate(torch.bincount(plane, minlength=256).tolist()):
-                sums[channel] += value * count
-                squares[channel] += value * value * count
+    sums = squares = torch.zeros(channels, dtype=torch.int64)
+    # Sums of whole numbers: nothing is rounded.
+    for _, pixels in images.batches(indices, max(1, _BATCH_PIXELS // math.prod(images.shape))):
+        sums = sums + pixels.sum((0, 2, 3), dtype=torch.int64).cpu()
+        squares = squares + pixels.int().square().sum((0, 2, 3), dtype=torch.int64).cpu()
     total = len(indices) * height * width
     if not total:
         raise UserError("there are no images to take the mean of")
-    mean = tuple(value / (255 * total) for value in sums)
-    pairs = zip(sums, squares, strict=True)
+    mean = tuple(value / (255 * total) for value in sums.tolist())
+    pairs = zip(sums.tolist(), squares.tolist(), strict=True)
     variances = [total * square - value * value for value, square in pairs]
     std = tuple(math.sqrt(value) / (255 * total) if value else 1.0 for value in variances)
     return Normalization(mean, std)

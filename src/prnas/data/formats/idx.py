@@ -8,14 +8,7 @@ import numpy as np
 
 from prnas.data.catalog import Download, IdxSpec, find, idx_file
 from prnas.data.download import download, verify, without_network
-from prnas.data.readers import (
-    ArrayReader,
-    ImageReader,
-    ImageSet,
-    LabelledImages,
-    MappedReader,
-    Piece,
-)
+from prnas.data.readers import ArrayReader, ImageSet, LabelledImages, MappedReader, Piece
 from prnas.data.unpack import gunzip
 from prnas.io.errors import UserError, cannot
 
@@ -50,7 +43,7 @@ def _part(
     return LabelledImages(images, labels.astype(np.int64))
 
 
-def _reader(folder: Path, download: Download, dims: tuple[int, ...]) -> ImageReader:
+def _reader(folder: Path, download: Download, dims: tuple[int, ...]) -> ArrayReader | MappedReader:
     path = idx_file(folder, download)
     if path is None:
         raise UserError(f"{folder / download.name} is missing")

@@ -12,15 +12,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from prnas.data.image_files import MOST_PIXELS
-from prnas.data.readers import (
-    ArrayReader,
-    ImageReader,
-    ImageSet,
-    LabelledImages,
-    MappedReader,
-    Piece,
-    SubsetReader,
-)
+from prnas.data.readers import ArrayReader, ImageSet, LabelledImages, MappedReader, Piece
 from prnas.data.split import stratified
 from prnas.io.errors import UserError
 
@@ -50,7 +42,7 @@ class _Array:
 
 
 def read_npz(
-    path: Path, test_share: float, available: Callable[[], int], say: Callable[[str], None]
+    path: Path, test_share: float, available: float, say: Callable[[str], None]
 ) -> ImageSet:
     """The set in a file; without a test part, one is split off.
 
@@ -104,7 +96,7 @@ class _Reader:
     path: Path
     file: zipfile.ZipFile
     arrays: dict[str, _Array]
-    available: Callable[[], int]
+    available: float
 
     def images(self, test_share: float, say: Callable[[str], None]) -> ImageSet:
         train_names = self._pair(_TRAIN)
@@ -122,7 +114,7 @@ class _Reader:
         if test is None:
             keys = [str(number).encode() for number in range(len(train.labels))]
             train_indices, test_indices = stratified(train.labels, keys, test_share, names)
-            test, train = _subset(train, test_indices), _subset(train, train_indices)
+            test, train = train.subset(test_indices), train.subset(train_indices)
         if test.reader.shape != train.reader.shape:
             raise UserError(
                 f"{self.path}: training images are {train.reader.shape} (channels, height, width), "
@@ -164,14 +156,14 @@ class _Reader:
             )
         return LabelledImages(self._images(self.arrays[images]), values.astype(np.int64))
 
-    def _images(self, array: _Array) -> ImageReader:
+    def _images(self, array: _Array) -> ArrayReader | MappedReader:
         shape, channels_last = _layout(self.path, array)
         stored = array.info.compress_type == zipfile.ZIP_STORED and not array.fortran
         if stored:
             offset = _data_offset(self.path, array)
             piece = Piece(self.path.absolute(), array.shape[0], offset)
             return MappedReader((piece,), shape, channels_last)
-        if array.num_bytes > self.available():
+        if array.num_bytes > self.available:
             raise UserError(
                 f"{self.path}: '{array.name}' takes {array.num_bytes / 1e9:.1f} GB, more than the "
                 "memory that is free. Save the file with numpy.savez, uncompressed: then it is "
@@ -253,12 +245,6 @@ def _data_offset(path: Path, array: _Array) -> int:
     if start + array.info.file_size > path.stat().st_size:
         raise UserError(f"{path} is cut off")
     return start + array.header_bytes
-
-
-def _subset(part: LabelledImages, indices: np.ndarray[Any, np.dtype[np.int64]]) -> LabelledImages:
-    reader = part.reader
-    chosen = ArrayReader(reader.read(indices)) if reader.resident else SubsetReader(reader, indices)
-    return LabelledImages(chosen, part.labels[indices])
 
 
 def _described(array: _Array) -> str:
