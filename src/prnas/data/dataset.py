@@ -56,6 +56,11 @@ class Normalization:
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
+    def tensors(self, device: torch.device) -> Tensor:
+        """Both, to be unpacked, each (C, 1, 1) in single precision."""
+        both = torch.tensor([self.mean, self.std], dtype=torch.float32, device=device)
+        return both[:, :, None, None]
+
 
 def _on_stderr(message: str) -> None:
     print(message, file=sys.stderr)

@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 from prnas.io.errors import UserError, cannot
 
 _SPARE = 1 << 20  # Bytes for headers and small files that are not needed.
-_CHUNK = 1 << 20
 _MOST_EMPTY = 100  # Reads after the end; tarfile itself needs one or two.
 
 
@@ -97,5 +96,4 @@ def _unpack(
     if stream is None or member.size > most:
         raise UserError(f"{archive}: '{member.name}' is not a file of at most {most} bytes")
     with target.open("wb") as file:
-        while chunk := stream.read(_CHUNK):
-            file.write(chunk)
+        shutil.copyfileobj(stream, file)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from prnas.data.image_files import BrokenPictureError, endings, read_picture
+from prnas.data.image_files import BrokenPictureError, endings, files_in, read_picture
 from prnas.io.errors import UserError
 from prnas.io.paths import is_folder
 from prnas.models.card import ModelCard
@@ -120,14 +120,11 @@ def find_images(paths: Iterable[Path]) -> ImageFiles:
         if not is_folder(path):
             files.append(path)
             continue
-        for inner, folders, names in os.walk(path, onerror=unreadable):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(name for name in names if not name.startswith(".")):
-                file = Path(inner, name)
-                if file.suffix.lower() in endings() and _may_be_file(file):
-                    files.append(file)
-                else:
-                    ignored += 1
+        for file in files_in(path, onerror=unreadable):
+            if file.suffix.lower() in endings() and _may_be_file(file):
+                files.append(file)
+            else:
+                ignored += 1
     return ImageFiles(tuple(files), tuple(broken), ignored)
 
 
@@ -147,8 +144,7 @@ def _predict_each(
     with ThreadPoolExecutor(_THREADS) as threads:
         for start in range(0, len(paths), size):
             some = paths[start : start + size]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Pillow's warnings; what matters is refused.
+            with warnings.catch_warnings(action="ignore"):  # Pillow's; what matters is refused.
                 images = list(threads.map(lambda path: _read(path, model.card), some))
             pixels = [image for image in images if not isinstance(image, BrokenPictureError)]
             scores: Iterator[tuple[ClassScore, ...]] = iter(())

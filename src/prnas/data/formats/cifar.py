@@ -1,6 +1,5 @@
 """CIFAR-10 and CIFAR-100 in their official binary format."""
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from prnas.data.catalog import CifarSpec, find
 from prnas.data.download import download, without_network
 from prnas.data.readers import ImageSet, LabelledImages, MappedReader, Piece
 from prnas.data.unpack import unpack_tar
+from prnas.io.checked_files import read_file
 from prnas.io.errors import UserError, cannot
 
 _SHAPE = (3, 32, 32)
@@ -62,10 +62,8 @@ def _part(spec: CifarSpec, paths: list[Path]) -> LabelledImages:
 
 def _class_names(spec: CifarSpec, folder: Path) -> tuple[str, ...]:
     """The names in the archive's list, or numbers where it is missing."""
-    path = folder / spec.names_file
     try:
-        with path.open("rb") if path.is_file() else io.BytesIO() as file:  # A pipe might never end.
-            text = file.read(_MOST_NAMES).decode("utf-8", "replace")
+        text = read_file(folder / spec.names_file, _MOST_NAMES).decode("utf-8", "replace")
     except OSError:
         text = ""
     names = tuple(text.split())

@@ -1,7 +1,6 @@
 """A folder of image files, with a folder inside it for each class."""
 
 import os
-import stat
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -11,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from prnas.data.image_files import BrokenPictureError, endings, is_grey, read_picture
+from prnas.data.image_files import BrokenPictureError, endings, files_in, is_grey, read_picture
 from prnas.data.readers import ArrayReader, FileReader, ImageSet, LabelledImages, Shape
 from prnas.data.split import stratified
 from prnas.io.errors import UserError
+from prnas.io.paths import exists, is_file
 from prnas.io.progress import bar
 
 DEFAULT_SIZE = 32
@@ -127,26 +127,14 @@ def _images(
     folders: Iterable[Path], labels: dict[str, int], ignored: Counter[str]
 ) -> Iterator[_File]:
     for folder in folders:
-        # Links to files are followed; those to folders are not, since they can lead in circles.
-        for inner, inner_folders, names in os.walk(folder, onerror=_raise):
-            inner_folders[:] = sorted(name for name in inner_folders if name[0] != ".")
-            for name in sorted(name for name in names if name[0] != "."):
-                path = Path(inner, name)
-                ending = path.suffix.lower()
-                if ending in endings() and not _is_pipe(path):
-                    relative = path.relative_to(folder.parent).as_posix()
-                    yield _File(path, labels[folder.name], os.fsencode(relative))
-                else:
-                    ignored[_readable(ending) or "without an ending"] += 1
-
-
-def _is_pipe(path: Path) -> bool:
-    """Whether reading a path might never end: a pipe or a device."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:  # Reading it gives the error.
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+        for path in files_in(folder, onerror=_raise):
+            ending = path.suffix.lower()
+            # Reading a pipe or a device might never end; reading what is not there gives its error.
+            if ending in endings() and (is_file(path) or not exists(path)):
+                relative = path.relative_to(folder.parent).as_posix()
+                yield _File(path, labels[folder.name], os.fsencode(relative))
+            else:
+                ignored[_readable(ending) or "without an ending"] += 1
 
 
 def _raise(error: OSError) -> None:
@@ -188,9 +176,8 @@ def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[n
     with (
         bar("reading images", len(files)) as shown,
         ThreadPoolExecutor(max(1, options.threads)) as threads,
-        warnings.catch_warnings(),
+        warnings.catch_warnings(action="ignore"),  # Pillow's; what matters is refused.
     ):
-        warnings.simplefilter("ignore")  # Pillow's warnings; what matters is refused.
         for _ in threads.map(decode, range(len(files))):
             shown.advance()
     return pixels, broken
