@@ -1,5 +1,8 @@
 """Inference: the device, and logits of images in batches that fit into memory."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor
 
@@ -31,6 +34,17 @@ def check_accelerator(accelerator: str) -> str:
             f"cannot compute on '{accelerator:.60}': PyTorch finds here only {', '.join(available)}"
         )
     return accelerator
+
+
+@contextmanager
+def evaluating(model: Model) -> Generator[None]:
+    """With the model in evaluation mode."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 class Forward:

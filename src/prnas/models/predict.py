@@ -16,7 +16,7 @@ from prnas.data.image_files import BrokenPictureError, endings, files_in, read_p
 from prnas.io.errors import UserError
 from prnas.io.paths import is_folder
 from prnas.models.card import ModelCard
-from prnas.models.inference import Forward
+from prnas.models.inference import Forward, evaluating
 from prnas.models.model import Model
 
 BATCH = 64
@@ -66,7 +66,7 @@ def predict(
     *,
     top: int = 1,
     batch: int = BATCH,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Predictions:
     """The `top` classes of image files, and of those in folders, with their probabilities.
 
@@ -80,8 +80,7 @@ def predict(
             predictions.append(result)
         else:
             broken.append(result)
-        if progress is not None:
-            progress("looking at images", number, len(files.paths))
+        progress("looking at images", number, len(files.paths))
     return Predictions(tuple(predictions), tuple(broken), files.ignored)
 
 
@@ -140,7 +139,6 @@ def _predict_each(
     forward: Forward, paths: list[Path], top: int
 ) -> Iterator[Prediction | BrokenPictureError]:
     model, size = forward.model, forward.batch
-    was_training = model.training
     with ThreadPoolExecutor(_THREADS) as threads:
         for start in range(0, len(paths), size):
             some = paths[start : start + size]
@@ -149,9 +147,8 @@ def _predict_each(
             pixels = [image for image in images if not isinstance(image, BrokenPictureError)]
             scores: Iterator[tuple[ClassScore, ...]] = iter(())
             if pixels:
-                model.eval()
-                logits = forward(torch.from_numpy(np.stack(pixels)))
-                model.train(was_training)
+                with evaluating(model):
+                    logits = forward(torch.from_numpy(np.stack(pixels)))
                 scores = _scores(logits, model.class_names, top)
             for path, image in zip(some, images, strict=True):
                 broken = isinstance(image, BrokenPictureError)
