@@ -12,17 +12,15 @@ from torch import Tensor
 from prnas.config.sections import ImagesConfig
 from prnas.data.catalog import SPECS, CifarSpec, check_name, default_root
 from prnas.data.formats.cifar import read_cifar
-from prnas.data.formats.digits import read_digits
 from prnas.data.formats.folder import DEFAULT_SIZE, FolderOptions, read_folder
 from prnas.data.formats.idx import read_idx
-from prnas.data.formats.npz import read_npz
-from prnas.data.readers import ImageSet, resize
+from prnas.data.formats.npz import read_digits, read_npz
+from prnas.data.readers import ImageSet, Say, resize
 from prnas.data.storage import Images, Streamed, fits, in_memory
 from prnas.data.storage import InMemory as InMemory
 from prnas.io.errors import UserError
 from prnas.io.memory import free_memory
 
-Say = Callable[[str], None]
 _BATCH_PIXELS = 2**23  # Values that are summed up together for the means.
 
 
@@ -62,12 +60,11 @@ class Normalization:
         return both[:, :, None, None]
 
 
-def _on_stderr(message: str) -> None:
-    print(message, file=sys.stderr)
-
-
 def load(
-    config: ImagesConfig, device: torch.device, say: Say = _on_stderr, free: float | None = None
+    config: ImagesConfig,
+    device: torch.device,
+    say: Say = lambda note: print(note, file=sys.stderr),
+    free: float | None = None,
 ) -> DataSet:
     """The set that the config names; downloaded if need be. `close` it at the end.
 

@@ -5,6 +5,7 @@ Readers are plain values that are sent to worker processes, without the files th
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from prnas.data.image_files import read_picture, resized
 Shape = tuple[int, int, int]
 Pixels = NDArray[np.uint8]
 Indices = NDArray[np.int64]
+Say = Callable[[str], None]  # Shows a note to people.
 
 
 class ImageReader(Protocol):

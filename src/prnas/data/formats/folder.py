@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from prnas.data.image_files import BrokenPictureError, endings, files_in, is_grey, read_picture
-from prnas.data.readers import ArrayReader, FileReader, ImageSet, LabelledImages, Shape
+from prnas.data.readers import ArrayReader, FileReader, ImageSet, LabelledImages, Say, Shape
 from prnas.data.split import stratified
 from prnas.io.errors import UserError
 from prnas.io.paths import exists, is_file
@@ -32,7 +32,7 @@ class FolderOptions:
     skip_broken: bool
     threads: int  # Number of threads that decode a set into memory.
     fits: Callable[[int], bool]  # Whether a set of so many bytes is read into memory.
-    say: Callable[[str], None]
+    say: Say
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,13 @@ def read_folder(path: Path, options: FolderOptions) -> ImageSet:
     if broken:
         what = "1 broken image" if len(broken) == 1 else f"{len(broken)} broken images"
         options.say(f"skipped {what}: {_names(broken)}")
-    images = ImageSet(parts[0], parts[1], class_names)
-    _check_classes(path, images)
-    return images
+    train, test = parts
+    counts = np.bincount(train.labels, minlength=len(class_names))
+    if not counts.all():
+        raise UserError(f"{path}: class '{class_names[counts.argmin()]}' has no training image")
+    if not len(test.labels):
+        raise UserError(f"{path}: the test part has no image")
+    return ImageSet(train, test, class_names)
 
 
 def _list(path: Path, options: FolderOptions) -> tuple[list[_File], tuple[str, ...]]:
@@ -200,12 +204,3 @@ def _names(broken: Broken) -> str:
     shown = [f"{path} ({broken[path].reason})" for path in sorted(broken)[:_MOST_NAMED]]
     more = len(broken) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
-
-
-def _check_classes(path: Path, images: ImageSet) -> None:
-    names = images.class_names
-    counts = np.bincount(images.train.labels, minlength=len(names))
-    if not counts.all():
-        raise UserError(f"{path}: class '{names[int(counts.argmin())]}' has no training image")
-    if not len(images.test.labels):
-        raise UserError(f"{path}: the test part has no image")
