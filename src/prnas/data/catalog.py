@@ -1,7 +1,4 @@
-"""The data sets that have names: contents, sources, licences, files.
-
-Mostly values, so that a test can bring its own. Light: no torch or numpy.
-"""
+"""The data sets that have names: contents, sources, licences, files. Light: no torch or numpy."""
 
 import os
 from dataclasses import dataclass

@@ -95,9 +95,9 @@ class Streamed(Images):
         missing = [index for index in dict.fromkeys(indices) if index not in self._pending]
         size = max(1, min(_TASK, -(-len(missing) // workers.number)))
         for start in range(0, len(missing), size):
-            some = missing[start : start + size]
-            task = workers.read(np.array(some, np.int64))
-            self._pending.update((index, (task, row)) for row, index in enumerate(some))
+            chunk = missing[start : start + size]
+            task = workers.read(np.array(chunk, np.int64))
+            self._pending.update((index, (task, row)) for row, index in enumerate(chunk))
 
     def _collect(self, workers: Workers, indices: list[int]) -> Pixels:
         self._submit(workers, indices)
@@ -113,12 +113,8 @@ class Streamed(Images):
 def fits(num_bytes: int, device: torch.device, free: float) -> bool:
     """Whether a set fits into memory, of which `free` bytes are left, with room for the run."""
     if device.type == "cuda":
-        return num_bytes <= _free_cuda(device) // 3
+        return num_bytes <= torch.cuda.mem_get_info(device)[0] // 3
     return num_bytes <= free / 2
-
-
-def _free_cuda(device: torch.device) -> int:
-    return torch.cuda.mem_get_info(device)[0]
 
 
 def in_memory(part: LabelledImages, device: torch.device) -> InMemory:

@@ -9,7 +9,7 @@ from prnas.exporting.onnx import as_onnx, check_onnx
 from prnas.exporting.python_file import as_python
 from prnas.exporting.target import NORMALIZING, Format, Target, check_free, find_target, write
 from prnas.exporting.torch_program import INPUT, as_program, describe
-from prnas.exporting.verify import Agreement, batches_in_words, compare, reference_batches
+from prnas.exporting.verify import BATCHES, Agreement, compare, reference_batches
 from prnas.io.errors import UserError
 from prnas.models.model import CARD, WEIGHTS, Model, load, network_of, save_model, weights_of
 
@@ -67,11 +67,12 @@ def export(
         contents, agreement = _made(ready, target, normalize, Path(folder))
     progress("writing")
     write(target, contents)
+    sizes = " and ".join(map(str, BATCHES))
     return Exported(
         target.file_format,
         target.files,
         _takes(target.file_format, normalize),
-        f"{CHECKED_WITH[target.file_format]}, on random images in batches of {batches_in_words()}",
+        f"{CHECKED_WITH[target.file_format]}, on random images in batches of {sizes}",
         agreement.difference,
         agreement.logit,
         agreement.rounding,

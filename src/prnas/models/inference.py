@@ -68,9 +68,9 @@ class Forward:
         outputs: list[Tensor] = []
         start = 0
         while start < len(pixels):
-            some = pixels[start : start + self.batch]
+            batch = pixels[start : start + self.batch]
             try:
-                logits = self.model.network(self.prepared(some))
+                logits = self.model.network(self.prepared(batch))
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
@@ -78,7 +78,7 @@ class Forward:
                     raise UserError("out of memory with a single image") from None
                 self.batch = -(-self.batch // 2)
                 continue
-            start += len(some)
+            start += len(batch)
             outputs.append(logits.cpu().double())  # Not every device has doubles.
         result = torch.cat(outputs)
         if not result.isfinite().all():

@@ -67,10 +67,7 @@ def _by_card(make: Callable[..., R], card: ModelCard) -> R:
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """All tensors of a network on the CPU, in single precision.
-
-    The auxiliary head, which only training needs, is left out.
-    """
+    """All tensors on the CPU, in single precision, without the head that only training needs."""
     return {
         name: (tensor.float() if tensor.is_floating_point() else tensor).detach().cpu().contiguous()
         for name, tensor in network.state_dict().items()
@@ -110,8 +107,7 @@ def _model_files(path: Path) -> tuple[Path, Path]:
 def load(path: Path | str) -> Model:
     """A trained model, in evaluation mode: from its folder, one of its files, or a run's folder.
 
-    Nothing is unpickled; the weights are verified by their checksum. A `UserError` says what is
-    wrong.
+    Nothing is unpickled; the weights are verified by their checksum.
     """
     weights_file, card_file = _model_files(Path(path))
     with reading(card_file):

@@ -141,16 +141,16 @@ def _predict_each(
     model, size = forward.model, forward.batch
     with ThreadPoolExecutor(_THREADS) as threads:
         for start in range(0, len(paths), size):
-            some = paths[start : start + size]
+            batch = paths[start : start + size]
             with warnings.catch_warnings(action="ignore"):  # Pillow's; what matters is refused.
-                images = list(threads.map(lambda path: _read(path, model.card), some))
+                images = list(threads.map(lambda path: _read(path, model.card), batch))
             pixels = [image for image in images if not isinstance(image, BrokenPictureError)]
             scores: Iterator[tuple[ClassScore, ...]] = iter(())
             if pixels:
                 with evaluating(model):
                     logits = forward(torch.from_numpy(np.stack(pixels)))
                 scores = _scores(logits, model.class_names, top)
-            for path, image in zip(some, images, strict=True):
+            for path, image in zip(batch, images, strict=True):
                 broken = isinstance(image, BrokenPictureError)
                 yield image if broken else Prediction(path, next(scores))
 
