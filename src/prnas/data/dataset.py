@@ -152,7 +152,7 @@ def halves(
 
 
 def normalization(images: Images, indices: Tensor | None = None) -> Normalization:
-    """Exact mean and deviation of all images, or of those at `indices`; a constant channel gets 1."""
+    """Exact mean and deviation of all images or of those at `indices`; a constant channel has 1."""
     if indices is None:
         indices = torch.arange(len(images))
     channels, height, width = images.shape

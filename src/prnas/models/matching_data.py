@@ -75,7 +75,7 @@ def data_config(card: ModelCard, settings: dict[str, Any]) -> DataConfig:
         if about.shape[0] != channels:
             raise UserError(
                 f"{config.name} has {_kind(about.shape[0])} images, the model takes "
-                f"{_described(card.input_shape)}"
+                f"{_phrase(card.input_shape)}"
             )
     return config
 
@@ -84,7 +84,7 @@ def check_fit(card: ModelCard, data: DataSet) -> None:
     """A `UserError` that says what differs, if the model is not for such images and classes."""
     if data.shape != card.input_shape:
         raise UserError(
-            f"{data.name} has {_described(data.shape)}, the model takes {_described(card.input_shape)}"
+            f"{data.name} has {_phrase(data.shape)}, the model takes {_phrase(card.input_shape)}"
         )
     ours, theirs = card.class_names, data.class_names
     if ours == theirs:
@@ -105,7 +105,7 @@ def check_fit(card: ModelCard, data: DataSet) -> None:
     )
 
 
-def _described(shape: tuple[int, int, int]) -> str:
+def _phrase(shape: tuple[int, int, int]) -> str:
     channels, height, width = shape
     return f"{_kind(channels)} images of {width}x{height}"
 
