@@ -1,4 +1,7 @@
-"""A small search that has everything: cycles, grace epochs, children, both cells."""
+"""A small search that has everything: cycles, grace epochs, children, both cells.
+
+With one node, though: where it matters which edges remain, `network={"nodes": 2}` has a choice.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -37,7 +40,7 @@ def small_config(images: Path, /, **changes: Any) -> SearchConfig:
                 {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1},
             ]
         },
-        "network": {"cells": 3, "channels": 4, "nodes": 2},
+        "network": {"cells": 3, "channels": 4, "nodes": 1},
         "data": {"name": f"npz:{images}", "crop_padding": 1},
         "batch": {"min": 8, "multiple": 4, "max": 16, "every": 2},
         "compute": {"accelerator": "cpu", "threads": 1},
