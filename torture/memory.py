@@ -85,7 +85,12 @@ def write_hungry(folder: Path, task: str = "search", cycles: int = 1, step: int 
             schedule={"cycles": [cycle] * (cycles - 1) + [last]},
         )
     else:
-        config = small_training(images, batch=batch, training={"epochs": 1, "warmup_epochs": 0})
+        config = small_training(
+            images,
+            genotype="pr-darts-dl1",
+            batch=batch,
+            training={"epochs": 1, "warmup_epochs": 0},
+        )
     path = folder / f"{task}.yaml"
     path.write_text(dump_yaml(config.to_data()), encoding="utf-8")
     return path
