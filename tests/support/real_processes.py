@@ -27,7 +27,7 @@ def prnas(
 
 def finish(process: warm.WarmProcess) -> tuple[int, str, str]:
     out, err = process.communicate(timeout=TIMEOUT)
-    return process.returncode, out, err
+    return process.wait(), out, err
 
 
 def good(*arguments: object, cwd: Path, prefix: tuple[str, ...] = ("-m", "prnas")) -> str:
