@@ -19,7 +19,6 @@ from prnas.nets.kernels.layouts import diagonal_phases
 from prnas.nets.plain import MODULES, factory, without_affine
 from prnas.nets.weights import construct
 from prnas.space import operations as space
-from prnas.space.layer_size import halved
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip
 
 
@@ -177,12 +176,11 @@ def register(
     """Let searches and networks have an operation that is not part of prnas.
 
     `module` makes its module as a textbook has it, from the number of channels, the stride, and the
-    operation's parameters by name. `faster` makes one that computes the same with the same names
-    of weights, from what `build` takes. The examples of the class are tried.
+    operation's parameters by name; it is tried with the examples of the class. `faster` makes, from
+    what `build` takes, one that computes the same and calls its weights the same.
     """
-    space.register(kind, lambda op: _try(op, partial(module, **op.named_parameters())))
+    space.register(kind, lambda op: _try(op, partial(module, **op.parameters())))
     MODULES[kind] = module
-    FASTER.pop(kind, None)
     if faster is not None:
         FASTER[kind] = faster
 
@@ -190,25 +188,19 @@ def register(
 @torch.no_grad()
 def _try(op: Operation, make: Callable[[int, int], nn.Module]) -> None:
     """Raise a `ValueError` if an operation's module is not what cells rely on."""
-    channels, pixels = 8, (7, 6)
+    images = torch.zeros(2, 8, 6, 4).contiguous(memory_format=torch.channels_last)
     for stride in (1, 2):
-        module = construct(partial(make, channels, stride), torch.Generator()).eval()
-        images = torch.zeros(2, channels, *pixels).contiguous(memory_format=torch.channels_last)
-        out, expected = (
-            module(images).shape,
-            (2, channels, *(halved(pixels) if stride == 2 else pixels)),
-        )
-        size = op.size(channels, pixels, stride).parameters
+        module = construct(partial(make, 8, stride), torch.Generator()).eval()
+        shape, expected = tuple(module(images).shape), (2, 8, 6 // stride, 4 // stride)
+        size = op.size(8, (6, 4), stride).parameters
         weights = sum(weight.numel() for weight in module.parameters())
         what = f"'{op.label}' at stride {stride}"
-        if out != expected:
-            raise ValueError(
-                f"{what} must make {expected} of {tuple(images.shape)}, got {tuple(out)}"
-            )
+        if shape != expected:
+            raise ValueError(f"{what} makes {shape} of {tuple(images.shape)}, not {expected}")
         if images._version:
-            raise ValueError(f"{what} must leave its input as it is: others read it too")
+            raise ValueError(f"{what} changes its input, which other operations read too")
         if weights != size:
-            raise ValueError(f"the size of {what} has {size} parameters, its module {weights}")
+            raise ValueError(f"{what} has {weights} parameters by its module, {size} by its size")
 
 
 def preprocess(c_in: int, c_out: int, after_reduction: bool, affine: bool) -> nn.Module:

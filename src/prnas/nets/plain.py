@@ -336,7 +336,7 @@ assert MODULES.keys() == set(space.OPERATIONS.values()), "every operation has a 
 
 def factory(op: space.Operation) -> Callable[[int, int], nn.Module]:
     """What makes an operation's module from a number of channels and a stride."""
-    make, parameters = MODULES[type(op)], op.named_parameters()
+    make, parameters = MODULES[type(op)], op.parameters()
     return partial(make, **parameters) if parameters else make
 
 

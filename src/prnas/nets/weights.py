@@ -39,14 +39,9 @@ def initialize(module: nn.Module, generator: torch.Generator) -> None:
                 nn.init.uniform_(part.bias, -bound, bound, generator=generator)
         elif isinstance(part, nn.BatchNorm2d):
             part.reset_parameters()  # constants
-        elif (
-            next(chain(part.parameters(recurse=False), part.buffers(recurse=False)), None)
-            is not None
-        ):
-            raise TypeError(
-                f"no initialisation is known for {type(part).__name__}: it needs a method "
-                "initialize(generator)"
-            )
+        elif any(True for _ in chain(part.parameters(recurse=False), part.buffers(recurse=False))):
+            name = type(part).__name__
+            raise TypeError(f"no initialisation is known for {name}: no initialize(generator)")
 
 
 def draw_weight(weight: Tensor, generator: torch.Generator) -> None:

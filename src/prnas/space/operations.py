@@ -91,17 +91,13 @@ class Operation(ABC):
     def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
         """Its size in a final network, where it reads `pixels`."""
 
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The values that tell it from others of its class."""
-        return tuple(self.named_parameters().values())
-
-    def named_parameters(self) -> dict[str, Parameter]:
-        """Its parameters by the names of the fields."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.compare}
+    def parameters(self) -> dict[str, Parameter]:
+        """The values that tell it from others of its class, by the names of their fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
 
     def sort_key(self) -> tuple[Any, ...]:
         """By class, then by parameters."""
-        return (self.rank, *self.parameters())
+        return (self.rank, *self.parameters().values())
 
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, Operation):
@@ -115,8 +111,8 @@ class Operation(ABC):
         """
         if type(self) is not type(other):
             return 0.0
-        pairs = list(zip(self.parameters(), other.parameters(), strict=True))
-        return sum((_agreement(*pair) for pair in pairs), start=1) / (1 + len(pairs))
+        mine, theirs = self.parameters().values(), other.parameters().values()
+        return sum(map(_agreement, mine, theirs), start=1) / (1 + len(mine))
 
 
 def _agreement(one: Parameter, other: Parameter) -> float:
@@ -126,11 +122,8 @@ def _agreement(one: Parameter, other: Parameter) -> float:
 
 
 def type_of(kind: type[Operation]) -> str:
-    """What files call the operations of a class: the default of the field `type`."""
-    names = [one.default for one in fields(kind) if one.name == "type"]
-    if len(names) != 1 or not isinstance(names[0], str):
-        raise TypeError(f"{kind.__name__} must be a dataclass with a field 'type' and its default")
-    return names[0]
+    """What files call the operations of a class: the default of its field `type`."""
+    return cast(str, {field.name: field.default for field in fields(kind)}["type"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,16 +339,14 @@ def from_label(text: str) -> Operation:
 
 def to_json(op: Operation) -> dict[str, Any]:
     """A plain JSON object whose `type` tells the operation's class."""
-    data: dict[str, Any] = {}
-    for one in fields(op):
-        value = cast(Parameter, getattr(op, one.name))
-        data[one.name] = list(value) if isinstance(value, tuple) else value
-    return data
+    data: dict[str, Any] = {"type": type_of(type(op)), **op.parameters()}
+    return {key: [*value] if isinstance(value, tuple) else value for key, value in data.items()}
 
 
 @cache
 def _union(*kinds: type[Operation]) -> TypeAdapter[Operation]:
-    return TypeAdapter(Annotated[Union[kinds], Field(discriminator="type")])
+    union: Any = Annotated[Union[kinds], Field(discriminator="type")]  # noqa: UP007  # pyright: ignore
+    return TypeAdapter(union)
 
 
 def _read(data: Any) -> Operation:
