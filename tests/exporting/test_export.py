@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -225,7 +226,7 @@ def test_a_wrong_python_file_is_found(
 ) -> None:
     read = inspect.findsource
 
-    def changed(made: object) -> tuple[list[str], int]:
+    def changed(made: Any) -> tuple[list[str], int]:
         lines, number = read(made)
         return [line.replace(*change) for line in lines], number
 
