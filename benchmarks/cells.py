@@ -10,9 +10,10 @@ import argparse
 from pathlib import Path
 from random import Random
 
-from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
+from prnas.config.search import SearchConfig
 from prnas.retraining.seeds import SeedsResult, is_group, resume_seeds, start_seeds
+from prnas.runs.named import config_of
 from prnas.space import zoo
 from prnas.space.analysis.sampling import random_genotype
 from prnas.space.genotype import Genotype
@@ -31,7 +32,7 @@ TOLD = {
 
 def cells(number: int) -> dict[str, Genotype]:
     """The published ones, and some drawn from DARTS's space."""
-    operations = recipes.get("darts").space.initial_pool
+    operations = config_of("darts", (), SearchConfig).space.initial_pool
     drawn = {f"random-{seed}": random_genotype(operations, Random(seed)) for seed in range(number)}
     return {name: zoo.get(name) for name in PUBLISHED} | drawn
 
@@ -55,7 +56,7 @@ def main() -> None:
     )
     parser.add_argument("--of", type=int, default=1)
     options = parser.parse_args()
-    base = recipes.get_retrain("retrain-cifar10-small")
+    base = config_of("retrain-cifar10-small", (), RetrainConfig)
     base = RetrainConfig.from_data(base.to_data(), [f"compute.threads={options.threads}"])
     if options.data_root:
         data = base.data.model_copy(update={"root": options.data_root})

@@ -17,14 +17,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from prnas.config import recipes
+from prnas.config.search import SearchConfig
 from prnas.data.augment import Augmentation, plain
 from prnas.data.dataset import DataSet, load, normalization
 from prnas.data.streams import Stream
 from prnas.nets.network import build
 from prnas.runs.events import SearchResult
-from prnas.runs.generators import seed_for, torch_generator
-from prnas.runs.preparation import cosine
+from prnas.runs.named import config_of
+from prnas.runs.preparation import cosine, seed_for, torch_generator
 from prnas.searching.api import resume, start
 from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.sampling import random_genotype
@@ -34,7 +34,7 @@ CHANNELS, CELLS, BATCH, LR = 8, 5, 64, 0.025
 
 
 def found(seed: int, runs: Path) -> SearchResult:
-    config = recipes.get("quick").model_copy(update={"seed": seed})
+    config = config_of("quick", (), SearchConfig).model_copy(update={"seed": seed})
     folder = runs / f"quick-{seed}"
     if folder.exists():
         return resume(folder)
@@ -43,7 +43,7 @@ def found(seed: int, runs: Path) -> SearchResult:
 
 def test_accuracy(genotype: Genotype, data: DataSet, seed: int, epochs: int) -> float:
     """Trained for some epochs; the mean over the last third of them, on the test part."""
-    config = recipes.get("quick").data
+    config = config_of("quick", (), SearchConfig).data
     network = build(
         genotype,
         CHANNELS,
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--runs", type=Path, default=Path("runs/evidence"))
     options = parser.parse_args()
-    config = recipes.get("quick")
+    config = config_of("quick", (), SearchConfig)
     data = load(config.data, torch.device("cpu"))
     operations = discoverable(config.space, config.schedule.num_replacements)
     errors: dict[str, list[float]] = {"found": [], "random": []}

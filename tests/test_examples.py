@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import prnas
+from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
 from prnas.runs.named import config_of
 from prnas.searching.api import Stopped, resume, start
@@ -99,7 +100,7 @@ def test_a_stopped_search_goes_on_bit_for_bit(
     name: str, override: str, last_step: int, tmp_path: Path
 ) -> None:
     load(name)
-    config = config_of(TINY, [override], "search")
+    config = config_of(TINY, [override], SearchConfig)
     start(config, runs=tmp_path, name="whole")
     stop = Watch(last_step, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Stopped):

@@ -11,6 +11,7 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.io.errors import FormatError, UserError
 from prnas.io.yaml_files import dump_yaml, parse_yaml
+from prnas.runs.named import config_of
 from prnas.space.operations import Conv, Skip, Zero
 from prnas.space.schedule import paper_schedule
 from prnas.space.setting import SETTINGS
@@ -44,20 +45,20 @@ def test_every_recipe_can_be_repeated_from_its_written_config(name: str) -> None
 def test_the_training_is_the_papers_by_default() -> None:
     config = RetrainConfig.from_data(None)
     network, training = config.network, config.training
-    assert config == recipes.get_retrain("retrain-cifar10").model_copy(update={"description": ""})
+    assert config == recipes.any_recipe("retrain-cifar10").model_copy(update={"description": ""})
     assert (network.cells, network.channels, network.auxiliary_weight) == (20, 36, 0.4)
     assert (network.drop_path, config.data.cutout) == (0.3, 16)
     assert (training.epochs, training.lr, training.lr_min) == (600, 0.025, 0.0)
     assert (training.momentum, training.weight_decay, training.gradient_norm) == (0.9, 3e-4, 5.0)
     assert (config.batch.min, config.batch.max) == (96, 96)
-    imagenet = recipes.get_retrain("retrain-imagenet")
+    imagenet = config_of("retrain-imagenet", (), RetrainConfig)
     assert (imagenet.network.cells, imagenet.network.channels) == (14, 48)
     assert (imagenet.network.stem, imagenet.data.image_size) == ("imagenet", 224)
     assert imagenet.data.storage == "stream"
 
 
 def test_the_recipes_of_other_methods() -> None:
-    darts, p_darts = recipes.get("darts"), recipes.get("p-darts")
+    darts, p_darts = config_of("darts", (), SearchConfig), config_of("p-darts", (), SearchConfig)
     assert len(darts.space.initial_pool) == len(p_darts.space.initial_pool) == 8
     assert {Zero(), Conv(3, 1, (1,)), Conv(5, 2)} < set(darts.space.initial_pool)
     assert [cycle.cells for cycle in p_darts.schedule.cycles] == [5, 11, 17]

@@ -24,7 +24,7 @@ from prnas.retraining.api import resume, start
 from prnas.retraining.retraining import Retraining, learning_rate
 from prnas.retraining.seeds import resume_seeds, start_seeds
 from prnas.runs.attempt import Outcome
-from prnas.runs.generators import seed_for, torch_generator
+from prnas.runs.preparation import seed_for, torch_generator
 from prnas.runs.records import EpochRecord, TrainedRecord, read_records
 from prnas.runs.session import Stopped
 from prnas.space import zoo

@@ -15,8 +15,9 @@ from prnas.report.read_run import read_view
 from prnas.retraining import seeds
 from prnas.runs import checkpoint
 from prnas.runs.checkpoint import Checkpoint, Checkpoints
-from prnas.runs.folder import DECISIONS, RunFolder
-from prnas.runs.named import genotype, genotype_and_data
+from prnas.runs.folder import RunFolder
+from prnas.runs.named import genotype_and_data
+from prnas.runs.names import DECISIONS
 from prnas.searching.api import resume, start
 from prnas.space.genotype import Genotype
 from tests.support.settings import small_config, small_training
@@ -154,7 +155,7 @@ def test_a_damaged_genotype_is_noticed_and_mended(
     edge = changed["normal"]["nodes"][0][0]
     edge["op"] = "skip" if edge["op"] != "skip" else "max 3x3"
     (folder / "genotype.json").write_text(Genotype.from_json(changed).dumps())
-    for use in (genotype_and_data, genotype, lambda name: read_view(Path(name).parent)):
+    for use in (genotype_and_data, lambda name: read_view(Path(name).parent)):
         with pytest.raises(UserError, match=r"genotype\.json is damaged"):
             use(str(folder / "genotype.json"))
     with pytest.raises(UserError, match=r"genotype\.json is damaged"):

@@ -113,9 +113,12 @@ def test_pools_change_as_the_architecture_weights_say(images: Path) -> None:
         assert pools.normal.edges[place].candidates == (edge.op,)
 
 
-def test_a_run_folder_has_all_and_a_second_run_gets_another(images: Path, tmp_path: Path) -> None:
+def test_a_run_folder_has_all_and_a_second_run_gets_another(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = small_config(images)
-    one = folder_of(start(config, runs=tmp_path, name="mine", command=["prnas", "search"]))
+    monkeypatch.setattr("sys.argv", ["prnas", "search"])
+    one = folder_of(start(config, runs=tmp_path, name="mine"))
     other = folder_of(start(config, runs=tmp_path, name="mine"))
     assert (one.name, other.name) == ("mine", "mine-2")
     assert_same_run(one, other)

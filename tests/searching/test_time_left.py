@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
+from prnas.runs.named import config_of
 from prnas.runs.run import seconds_left
 from prnas.searching.time_left import epoch_work, pool_costs
 from tests.support.synthetic_search import quick
@@ -47,7 +48,7 @@ def test_it_is_linear_in_speed_and_in_work(
 @pytest.mark.parametrize("speed", [1e-3, 0.7, 3e5])
 @pytest.mark.parametrize("name", recipes.names("search"))
 def test_at_a_steady_speed_it_counts_down_to_nothing(speed: float, name: str) -> None:
-    config = recipes.get(name)
+    config = config_of(name, (), SearchConfig)
     works = [
         one for cycle in range(len(config.schedule.cycles)) for one in epoch_work(config, cycle)
     ]
@@ -86,4 +87,4 @@ def test_what_pools_cost() -> None:
     # Without a convolution nothing is born, and pools only shrink.
     without = pool_costs(quick("space.initial_pool=[max 3x3, avg 3x3, skip]"))
     assert without == pytest.approx([0.35] * 8 + [0.7 / 3])
-    assert all(cost > 0 for cost in pool_costs(recipes.get("unrestricted")))
+    assert all(cost > 0 for cost in pool_costs(config_of("unrestricted", (), SearchConfig)))

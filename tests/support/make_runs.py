@@ -58,19 +58,19 @@ def make(folder: Path) -> None:
     """A finished search, the same one stopped; a finished training, and the first of two seeds."""
     folder.mkdir(parents=True)
     search = SearchConfig.from_data(SEARCH)
-    command = ["prnas", "search", "search.yaml"]
-    result = searching.start(search, runs=folder, name="search-finished", command=command)
+    sys.argv = ["prnas", "search", "search.yaml"]
+    result = searching.start(search, runs=folder, name="search-finished")
     with suppress(Stopped):
         searching.start(
             search,
             runs=folder,
             name="search-unfinished",
             callbacks=[Watch(SEARCH_STEP, interrupt)],
-            command=command,
         )
     training = RetrainConfig.from_data({**TRAINING, "genotype": result.genotype.to_json()})
-    command = ["prnas", "retrain", "runs/search", "training.yaml"]
-    retraining.start(training, runs=folder, name="training-finished", command=command)
+    sys.argv = ["prnas", "retrain", "runs/search", "training.yaml"]
+    retraining.start(training, runs=folder, name="training-finished")
+    sys.argv += ["--seeds", "2"]
     with suppress(Stopped):
         seeds.start_seeds(
             training,
@@ -78,7 +78,6 @@ def make(folder: Path) -> None:
             runs=folder,
             name="seeds-unfinished",
             watchers=lambda number, of: [Watch(TRAINING_STEP, interrupt)],
-            command=[*command, "--seeds", "2"],
         )
     for path in folder.rglob("environment.json"):
         path.write_text(_impersonal(path.read_text()))

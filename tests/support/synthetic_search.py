@@ -35,7 +35,7 @@ SECONDS_FOR = {
 
 
 def quick(*overrides: str) -> SearchConfig:
-    return SearchConfig.from_data(recipes.get("quick").to_data(), overrides)
+    return SearchConfig.from_data(recipes.any_recipe("quick").to_data(), overrides)
 
 
 def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -> EpochRecord:

@@ -11,8 +11,7 @@ from prnas.data.augment import Augmentation
 from prnas.data.dataset import load, normalization
 from prnas.data.streams import Stream
 from prnas.nets.supernet import Supernet, build_supernet
-from prnas.runs.generators import seed_for, torch_generator
-from prnas.runs.preparation import cosine
+from prnas.runs.preparation import cosine, seed_for, torch_generator
 from prnas.searching.search import split_halves
 from prnas.space.pools import Pools
 

@@ -116,7 +116,7 @@ def test_a_log_has_a_line_an_epoch(capsys: pytest.CaptureFixture[str], tmp_path:
 def play_training(display: Display, folder: Path | None = None, epochs: int = 3) -> None:
     """Tell a display of a whole training, the first epoch of which is not tested."""
     config = RetrainConfig.from_data(
-        recipes.get_retrain("retrain-quick").to_data(), [f"training.epochs={epochs}"]
+        recipes.any_recipe("retrain-quick").to_data(), [f"training.epochs={epochs}"]
     )
     start = RunStart(
         config=config,

@@ -10,7 +10,7 @@ from typing import Any
 from prnas.io.errors import UserError
 from prnas.io.yaml_files import parse_yaml
 from prnas.runs.checkpoint import CHECKSUMS, STATE, TENSORS
-from prnas.runs.folder import CONFIG, RECORDS
+from prnas.runs.names import CONFIG, RECORDS
 from torture.fuzzing import mutate, odd
 from torture.fuzzing.data_sets import odd_file
 from torture.fuzzing.kinds import Arena, Kind, Maker

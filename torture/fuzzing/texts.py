@@ -71,7 +71,7 @@ def _kind(name: str, originals: Sequence[str], command: Sequence[str]) -> Kind:
 
 
 CONFIGS = [recipes.text(name) for name in recipes.names()]
-CONFIGS.append(dump_yaml(recipes.get("p-darts").to_data()))
+CONFIGS.append(dump_yaml(recipes.any_recipe("p-darts").to_data()))
 GENOTYPES = [zoo.get(name).dumps() for name in ("pr-darts-dl2", "amoebanet-a")]
 SETTING_TEXTS = [
     "limits: {kernel_min: 1, kernel_max: 3}\ninitial_pool: [conv 1x1]\n",

@@ -5,20 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from prnas.commands.options import (
-    AsJson,
-    ConfigOptions,
-    DataOptions,
-    EvaluateOptions,
-    ExportOptions,
-    Output,
-    PredictOptions,
-    ReportOptions,
-    RetrainOptions,
-    SearchOptions,
-    SpaceOptions,
-    WatchOptions,
-)
+from prnas.commands import options
+from prnas.commands.options import AsJson, Output
 
 TrainedModel = Annotated[
     Path, Parameter(help="A trained model: its folder, one of its files, or a training's folder.")
@@ -35,12 +23,12 @@ DATA = Parameter(
 
 
 def space(
-    setting: Annotated[str | None, SETTING] = None, /, *, options: SpaceOptions | None = None
+    setting: Annotated[str | None, SETTING] = None, /, *, given: options.SpaceOptions | None = None
 ) -> None:
     """Show a search space: limits, operations, number of cells."""
     from prnas.commands.space import run
 
-    run(setting, options or SpaceOptions())
+    run(setting, given or options.SpaceOptions())
 
 
 def zoo(name: str | None = None, /, *, as_json: AsJson = False) -> None:
@@ -75,32 +63,32 @@ def recipes(name: str | None = None, /, *, as_json: AsJson = False) -> None:
 
 
 def data(
-    name: Annotated[str | None, DATA] = None, /, *, options: DataOptions | None = None
+    name: Annotated[str | None, DATA] = None, /, *, given: options.DataOptions | None = None
 ) -> None:
     """List the sets of images, or show what is in one."""
     from prnas.commands.data import run
 
-    run(name, options or DataOptions())
+    run(name, given or options.DataOptions())
 
 
-def config(recipe: str = "darts-like", /, *, options: ConfigOptions | None = None) -> None:
+def config(recipe: str = "darts-like", /, *, given: options.ConfigOptions | None = None) -> None:
     """Print a run's whole config: recipe, overrides and every default.
 
     :param recipe: A recipe's name, or a YAML file.
     """
     from prnas.commands.config import run_config
 
-    run_config(recipe, options or ConfigOptions())
+    run_config(recipe, given or options.ConfigOptions())
 
 
-def search(recipe: str | None = None, /, *, options: SearchOptions | None = None) -> None:
+def search(recipe: str | None = None, /, *, given: options.SearchOptions | None = None) -> None:
     """Search for the cells of a network.
 
     :param recipe: A recipe's name, or a YAML file. Default: quick.
     """
     from prnas.commands.search import run
 
-    run(recipe, options or SearchOptions())
+    run(recipe, given or options.SearchOptions())
 
 
 def retrain(
@@ -108,7 +96,7 @@ def retrain(
     recipe: str | None = None,
     /,
     *,
-    options: RetrainOptions | None = None,
+    given: options.RetrainOptions | None = None,
 ) -> None:
     """Train the network of a genotype, and test it.
 
@@ -117,45 +105,47 @@ def retrain(
     """
     from prnas.commands.retrain import run
 
-    run(genotype, recipe, options or RetrainOptions())
+    run(genotype, recipe, given or options.RetrainOptions())
 
 
-def evaluate(model: TrainedModel, /, *, options: EvaluateOptions | None = None) -> None:
+def evaluate(model: TrainedModel, /, *, given: options.EvaluateOptions | None = None) -> None:
     """Test a trained model: accuracy, loss, confusions, speed."""
     from prnas.commands.evaluate import run
 
-    run(model, options or EvaluateOptions())
+    run(model, given or options.EvaluateOptions())
 
 
-def predict(model: TrainedModel, /, *images: str, options: PredictOptions | None = None) -> None:
+def predict(
+    model: TrainedModel, /, *images: str, given: options.PredictOptions | None = None
+) -> None:
     """Classify image files with a trained model.
 
     :param images: Image files, and folders of them.
     """
     from prnas.commands.predict import run
 
-    run(model, images, options or PredictOptions())
+    run(model, images, given or options.PredictOptions())
 
 
-def export(model: TrainedModel, /, *, options: ExportOptions) -> None:
+def export(model: TrainedModel, /, *, given: options.ExportOptions) -> None:
     """Export a trained model for other tools, which need no prnas; checked before it is written."""
     from prnas.commands.export import run
 
-    run(model, options)
+    run(model, given)
 
 
-def report(*runs: RunFolder, options: ReportOptions | None = None) -> None:
+def report(*runs: RunFolder, given: options.ReportOptions | None = None) -> None:
     """Write a report of a run as one HTML file, or a comparison of several runs."""
     from prnas.commands.report import run
 
-    run(runs, options or ReportOptions())
+    run(runs, given or options.ReportOptions())
 
 
-def watch(run: RunFolder, /, *, options: WatchOptions | None = None) -> None:
+def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> None:
     """Serve the report of a run, or of all seeds, to a browser; updated while it goes on."""
     from prnas.commands.watch import run as serve
 
-    serve(run, options or WatchOptions())
+    serve(run, given or options.WatchOptions())
 
 
 COMMANDS = (

@@ -4,6 +4,7 @@ from prnas.commands.options import ConfigOptions
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
+from prnas.config.sections import RunConfig
 from prnas.io.text import write_text
 from prnas.io.yaml_files import dump_yaml
 from prnas.runs import named
@@ -38,7 +39,7 @@ def run_recipes(name: str | None, as_json: bool) -> None:
 
 
 def run_config(name: str, options: ConfigOptions) -> None:
-    data = named.config_of(name, options.overrides).to_data()
+    data = named.config_of(name, options.overrides, RunConfig).to_data()
     if options.out is not None:
         write_text(options.out, dump_yaml(data))
         show(f"wrote {options.out}")

@@ -13,7 +13,7 @@ from prnas.terminal.output import show
 def run(name: str, out: Path | None) -> None:
     from prnas.drawing.cells import draw_genotype
 
-    genotype = named.genotype(name)
+    genotype, _ = named.genotype_and_data(name)
     published = name in zoo.names()
     stem = name if published else Path(name).resolve().stem
     title = zoo.entry(name).title if published else stem

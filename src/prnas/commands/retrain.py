@@ -1,6 +1,5 @@
 """`prnas retrain`: a new or resumed training, from a genotype to a trained model."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,25 +43,24 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
         return with_default_callbacks([displays[-1]])
 
     result = None
-    command = ["prnas", *sys.argv[1:]]
     with showing(displays, "retrain"):
         if config is None:
             assert options.resume is not None
-            run: dict[str, Any] = {"overrides": overrides, "command": command}
             if seeds.is_group(options.resume):
-                result = seeds.resume_seeds(options.resume, watchers=watchers, **run)
+                result = seeds.resume_seeds(options.resume, overrides=overrides, watchers=watchers)
             else:
-                api.resume(options.resume, callbacks=watchers(), **run)
+                api.resume(options.resume, overrides=overrides, callbacks=watchers())
         else:
             stem = Path(recipe or DEFAULT_RECIPE).stem
-            run = {"runs": options.runs or RUNS, "name": options.name, "recipe": stem}
+            run: dict[str, Any] = {
+                "runs": options.runs or RUNS,
+                "name": options.name,
+                "recipe": stem,
+            }
             if options.seeds is None or options.seeds == 1:
-                api.start(config, callbacks=watchers(), command=command, **run)
+                api.start(config, callbacks=watchers(), **run)
             else:
-                number = options.seeds
-                result = seeds.start_seeds(
-                    config, number, watchers=watchers, command=command, **run
-                )
+                result = seeds.start_seeds(config, options.seeds, watchers=watchers, **run)
     if result is not None and displays[-1].started:
         write_report(result.folder)
         show_seeds(result)
@@ -75,7 +73,7 @@ def _config(genotype: str | None, recipe: str, inherits: bool) -> RetrainConfig:
             "folder of a search; or go on with --resume RUN"
         )
     cells, searched = named.genotype_and_data(genotype)
-    config = named.config_of(recipe, (), "retrain")
+    config = named.config_of(recipe, (), RetrainConfig)
     data = config.data
     if searched is not None and inherits:
         data = data.model_copy(update={key: searched[key] for key in INHERITED})

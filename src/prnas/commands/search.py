@@ -1,11 +1,11 @@
 """`prnas search`: a new or resumed search, from a recipe to cells."""
 
-import sys
 from pathlib import Path
 
 from prnas.commands.draw import check_picture, save_picture
 from prnas.commands.options import SearchOptions
 from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
+from prnas.config.search import SearchConfig
 from prnas.runs import named
 
 DEFAULT_RECIPE = "quick"
@@ -20,7 +20,7 @@ def run(recipe: str | None, options: SearchOptions) -> None:
     recipe = recipe or DEFAULT_RECIPE
     config = None
     if options.resume is None:
-        config = named.config_of(recipe, overrides, "search")
+        config = named.config_of(recipe, overrides, SearchConfig)
 
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.searching import api
@@ -28,13 +28,10 @@ def run(recipe: str | None, options: SearchOptions) -> None:
 
     display = Display(quiet=options.quiet)
     callbacks = with_default_callbacks([display])
-    command = ["prnas", *sys.argv[1:]]
     with showing([display], "search"):
         if config is None:
             assert options.resume is not None
-            result = api.resume(
-                options.resume, overrides=overrides, callbacks=callbacks, command=command
-            )
+            result = api.resume(options.resume, overrides=overrides, callbacks=callbacks)
         else:
             result = api.start(
                 config,
@@ -42,7 +39,6 @@ def run(recipe: str | None, options: SearchOptions) -> None:
                 name=options.name,
                 recipe=Path(recipe).stem,
                 callbacks=callbacks,
-                command=command,
             )
     if options.picture is not None and display.started:
         from prnas.drawing.cells import draw_genotype

@@ -96,6 +96,7 @@ class RunConfig(Section):
     compute: ComputeConfig = ComputeConfig()
 
     if TYPE_CHECKING:  # Both configs have these sections, each with defaults of its own.
+        task: Any = None
         data: Any = None
         batch: BatchConfig = BatchConfig()
 

@@ -17,7 +17,7 @@ from prnas.runs.integrity import (
     read_config_data,
     written_by,
 )
-from prnas.runs.named import genotype
+from prnas.runs.named import genotype_and_data
 from prnas.runs.names import CONFIG, ENVIRONMENT, GENOTYPE, GROUP, RECORDS
 from prnas.runs.records import RecordReader
 
@@ -86,7 +86,7 @@ class RunFollower:
         if newest_state(folder):  # it says what config and genotype should be
             check_run_config(folder, folder / CONFIG, info.config)
             if (folder / GENOTYPE).is_file():
-                genotype(str(folder / GENOTYPE))
+                genotype_and_data(str(folder / GENOTYPE))
         self.view = view_of(info)
 
     def update(self) -> bool:

@@ -38,7 +38,7 @@ def retrain(
     changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
     if not isinstance(genotype, Genotype):
         genotype, _ = genotype_and_data(str(genotype))
-    settings = config_of(config, changes, "retrain").model_copy(update={"genotype": genotype})
+    settings = config_of(config, changes, RetrainConfig).model_copy(update={"genotype": genotype})
     return start(
         settings,
         runs=None if runs is None else Path(runs),

@@ -18,8 +18,7 @@ from prnas.runs.attempt import Outcome, attempt
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import RetrainResult
-from prnas.runs.generators import torch_generator
-from prnas.runs.preparation import check_sizes, cosine, draw_indices
+from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
 from prnas.runs.records import EpochRecord, Score, TrainedRecord
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState, Tally

@@ -22,7 +22,7 @@ from prnas.runs.folder import new_folder, read_config
 from prnas.runs.integrity import config_digest, read_config_data
 from prnas.runs.names import CONFIG, GROUP, RECORDS
 from prnas.runs.processes import Processes
-from prnas.runs.session import Stopped, check_overrides
+from prnas.runs.session import Stopped
 
 RESULTS = "results.json"
 FORMAT, VERSION = "prnas-retrain-group", 1
@@ -86,7 +86,6 @@ def start_seeds(
     name: str | None = None,
     recipe: str = "retrain",
     watchers: Watchers,
-    command: Sequence[str] | None = None,
 ) -> SeedsResult:
     """Train with `number` seeds from the config's on, one after the other."""
     if not 1 <= number <= MOST_SEEDS:
@@ -94,7 +93,7 @@ def start_seeds(
     processes = Processes(config.compute)
     seeds = list(range(config.seed, config.seed + number))
     folder = processes.from_first(lambda: _created(config, seeds, runs, name, recipe))
-    return resume_seeds(folder, watchers=watchers, command=command, processes=processes)
+    return resume_seeds(folder, watchers=watchers, processes=processes)
 
 
 def _created(
@@ -115,11 +114,9 @@ def resume_seeds(
     *,
     overrides: Sequence[str] = (),
     watchers: Watchers,
-    command: Sequence[str] | None = None,
     processes: Processes | None = None,
 ) -> SeedsResult:
     """Go on with what is not done yet; trainings that are done are only read."""
-    check_overrides(overrides)
     config = read_config(folder, RetrainConfig, overrides, (CONFIG, GROUP))
     with reading(folder / GROUP):
         text = read_file(folder / GROUP, _MOST_BYTES).decode()
@@ -133,7 +130,7 @@ def resume_seeds(
             "with others; put the old ones back"
         )
     processes = processes or Processes(config.compute)
-    session: dict[str, Any] = {"command": command, "processes": processes}
+    session: dict[str, Any] = {"processes": processes}
     results: list[RetrainResult] = []
     for number, seed in enumerate(seeds):
         path = folder / f"seed-{seed}"

@@ -19,28 +19,19 @@ from prnas.io.checked_files import read_file
 from prnas.io.errors import FormatError, UserError, cannot
 from prnas.io.reading import parse_json
 from prnas.io.yaml_files import dump_yaml
+from prnas.runs import names
 from prnas.runs.checkpoint import Checkpoint, Checkpoints
 from prnas.runs.environment import environment
 from prnas.runs.integrity import config_digest, read_config_data, written_by
-from prnas.runs.names import (
-    CHECKPOINTS,
-    CONFIG,
-    DECISIONS,
-    ENVIRONMENT,
-    GENOTYPE,
-    LOCK,
-    RECORDS,
-    WRITTEN_BY_A_RUN,
-    check_name,
-)
 from prnas.runs.preparation import check_same
 from prnas.runs.records import Record, to_line
 from prnas.runs.records_file import DAMAGED, RecordsFile
 from prnas.space.genotype import Genotype
 
 C = TypeVar("C", bound=RunConfig)
+Session = Mapping[str, Any]  # the command and the device, for `environment.json`
 _MOST_TEXT = 16_000_000  # bytes of a config or an environment
-_OWN = WRITTEN_BY_A_RUN | {f"old-{DECISIONS}", f"{DAMAGED}{RECORDS}"}
+_OWN = names.WRITTEN_BY_A_RUN | {f"old-{names.DECISIONS}", f"{DAMAGED}{names.RECORDS}"}
 
 
 class RunFolder:
@@ -49,8 +40,8 @@ class RunFolder:
     def __init__(self, path: Path, config: RunConfig, config_digest: str) -> None:
         """`config_digest`: of what the run's config file says."""
         self.path, self.config, self.config_digest = path, config, config_digest
-        self.checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints.keep)
-        self._lock = FileLock(path / LOCK)
+        self.checkpoints = Checkpoints(path / names.CHECKPOINTS, config.checkpoints.keep)
+        self._lock = FileLock(path / names.LOCK)
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -66,21 +57,13 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls,
-        runs: Path,
-        name: str | None,
-        recipe: str,
-        config: RunConfig,
-        session: Mapping[str, Any],
+        cls, runs: Path, name: str | None, recipe: str, config: RunConfig, session: Session
     ) -> "RunFolder":
-        """A new folder. An existing one is never touched: the new one gets another name.
-
-        `session`: the command and the device, for `environment.json`.
-        """
+        """A new folder. An existing one is never touched: the new one gets another name."""
         with cannot(f"make a run folder in {runs}"):
             path, data = new_folder(runs, name, recipe, config.seed), config.to_data()
             run = cls(path, config, config_digest(data))
-            run._write(CONFIG, dump_yaml(data))
+            run._write(names.CONFIG, dump_yaml(data))
             run._add_session(session)
             run._open_records(b"")
             sync_folder(runs)
@@ -88,20 +71,20 @@ class RunFolder:
 
     @classmethod
     def open(
-        cls, path: Path, config: RunConfig, session: Mapping[str, Any], forget_batches: bool = False
+        cls, path: Path, config: RunConfig, session: Session, forget_batches: bool = False
     ) -> "RunFolder":
         """The folder of a run that is to go on, with its config as `read_config` gave it.
 
         `forget_batches`: decisions about the batch so far were wrong, and are set aside.
         """
         check_plain(path)
-        run = cls(path, config, config_digest(read_config_data(path / CONFIG)))
+        run = cls(path, config, config_digest(read_config_data(path / names.CONFIG)))
         try:
             remove_leftovers(path)
             run.checkpoints.remove_leftovers()
             run._add_session(session)
-            if forget_batches and (path / DECISIONS).exists():
-                os.replace(path / DECISIONS, path / f"old-{DECISIONS}")
+            if forget_batches and (path / names.DECISIONS).exists():
+                os.replace(path / names.DECISIONS, path / f"old-{names.DECISIONS}")
         except OSError as error:
             run.close()
             raise UserError(f"cannot write in {path}: {error.strerror}") from None
@@ -126,8 +109,8 @@ class RunFolder:
 
     def _has_results(self) -> bool:
         """Whether it ever got as far as an epoch's end, after which there is a checkpoint."""
-        text = self._read(RECORDS)
-        return (self.path / GENOTYPE).exists() or any(
+        text = self._read(names.RECORDS)
+        return (self.path / names.GENOTYPE).exists() or any(
             f'"type":"{kind}"' in text for kind in ("epoch", "training")
         )
 
@@ -138,25 +121,24 @@ class RunFolder:
         return ""
 
     def save(self, checkpoint: Checkpoint) -> None:
+        """Save a checkpoint, to which the folder adds its records."""
         assert self._records is not None
-        command = f"prnas {task_name(self.config)} --resume {self.path}"
+        command = f"prnas {self.config.task} --resume {self.path}"
         hint = f". The one before it is kept: `{command}` goes on from it."
         with self.writing(f"save a checkpoint in {self.checkpoints.folder}", hint):
             self._records.sync()
-            self.checkpoints.save(checkpoint)
+            state = {**checkpoint.state, "records": self._records.state()}
+            self.checkpoints.save(Checkpoint(state, checkpoint.tensors, self._records.content))
 
     def record(self, record: Record) -> None:
         assert self._records is not None
-        with self.writing(f"write {self.path / RECORDS}"):
+        with self.writing(f"write {self.path / names.RECORDS}"):
             self._records.write(to_line(record).encode())
 
-    def records_state(self) -> tuple[dict[str, Any], bytes]:
-        """What belongs to a checkpoint: how much was recorded and its checksum; and all of it."""
-        assert self._records is not None
-        return self._records.state(), self._records.content
-
     def _open_records(self, content: bytes) -> None:
-        self._records = RecordsFile(self.path / RECORDS, content, lambda text: self.warn(text))
+        self._records = RecordsFile(
+            self.path / names.RECORDS, content, lambda text: self.warn(text)
+        )
 
     def _check_there(self) -> None:
         """Raise if the folder went away: a run that was deleted must not come back in pieces."""
@@ -168,12 +150,12 @@ class RunFolder:
             pass
         raise UserError(
             f"{self.path} is no longer there: it was moved or deleted while the run wrote in it. "
-            f"If it was moved, `prnas {task_name(self.config)} --resume` goes on in its new place."
+            f"If it was moved, `prnas {self.config.task} --resume` goes on in its new place."
         )
 
     def log_batch(self, index: str, batch: int) -> None:
         """Note a decision about the batch size, for a search that has to repeat it."""
-        path = self.path / DECISIONS
+        path = self.path / names.DECISIONS
         with self.writing(f"write {path}"), path.open("a", encoding="utf-8") as file:
             # The line break comes first: the line before may have been torn by a kill.
             file.write("\n" + json.dumps([index, batch, _check_sum(index, batch)]))
@@ -185,7 +167,7 @@ class RunFolder:
         again, after a resume, has the later decisions.
         """
         decisions: dict[str, list[int]] = {}
-        for line in self._read(DECISIONS).splitlines():
+        for line in self._read(names.DECISIONS).splitlines():
             try:
                 index, batch, check_sum = parse_json(line)
             except (FormatError, ValueError, TypeError):
@@ -199,8 +181,8 @@ class RunFolder:
         return decisions
 
     def write_genotype(self, genotype: Genotype) -> None:
-        with self.writing(f"write {self.path / GENOTYPE}"):
-            self._write(GENOTYPE, genotype.dumps())
+        with self.writing(f"write {self.path / names.GENOTYPE}"):
+            self._write(names.GENOTYPE, genotype.dumps())
 
     @contextmanager
     def writing(self, act: str, hint: str = "") -> Generator[None]:
@@ -212,14 +194,14 @@ class RunFolder:
             self._check_there()  # it may have gone in the midst of this
             raise UserError(f"cannot {act}: {error.strerror}{hint}") from None
 
-    def _add_session(self, session: Mapping[str, Any]) -> None:
+    def _add_session(self, session: Session) -> None:
         try:
-            sessions = list(parse_json(self._read(ENVIRONMENT))["sessions"])
+            sessions = list(parse_json(self._read(names.ENVIRONMENT))["sessions"])
         except (UserError, FormatError, KeyError, TypeError):
             sessions = []  # the file only informs: a missing or damaged one stops nobody
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         own = {"started": now, **session, **environment(self.config.compute.threads)}
-        self._write(ENVIRONMENT, json.dumps({"sessions": [*sessions, own]}, indent=1) + "\n")
+        self._write(names.ENVIRONMENT, json.dumps({"sessions": [*sessions, own]}, indent=1) + "\n")
 
     def _write(self, name: str, text: str) -> None:
         write_atomically(self.path / name, text.encode())
@@ -237,14 +219,14 @@ class RunFolder:
             self._lock.release()
 
 
-def check_plain(folder: Path, names: Container[str] | None = _OWN) -> None:
+def check_plain(folder: Path, only: Container[str] | None = _OWN) -> None:
     """Refuse links, pipes and devices in a run's folder: writing through them would go elsewhere.
 
     What else a person put beside the run's own files is left alone.
     """
     with cannot(f"read {folder}"), os.scandir(folder) as entries:
         for entry in entries:
-            if names is not None and entry.name not in names:
+            if only is not None and entry.name not in only:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 check_plain(Path(entry), None)
@@ -259,34 +241,38 @@ def _check_sum(index: Any, batch: int) -> int:
     return zlib.crc32(json.dumps([index, batch]).encode())
 
 
-def task_name(config: RunConfig) -> str:
-    return str(config.to_data()["task"])
-
-
 def read_config(
     path: Path,
     kind: type[C],
     overrides: Sequence[str] = (),
-    needed: Sequence[str] = (CONFIG, RECORDS),
+    needed: Sequence[str] = (names.CONFIG, names.RECORDS),
 ) -> C:
-    """The config of a run's folder, which must be of that kind and have the needed files."""
+    """The config of a run that is to go on, which must be of that kind and have the needed files.
+
+    `overrides` may change only what a resumed run may.
+    """
+    if wrong := names.not_resumable(overrides):
+        raise UserError(
+            f"a resumed run keeps its config: {wrong[0]!r:.60} cannot change; "
+            "what starts with compute. or checkpoints. can"
+        )
     for name in needed:
         if not (path / name).is_file():
             raise UserError(f"{path} is not a run's folder: it has no {name}")
-    data = read_config_data(path / CONFIG)
+    data = read_config_data(path / names.CONFIG)
     task = str(task_of(data))
     if task in KINDS and KINDS[task] is not kind:
         raise UserError(f"{path} is the run of a {task}: use `prnas {task} --resume {path}`")
     try:
         return kind.from_data(data, overrides)
     except FormatError as error:
-        raise UserError(f"{path / CONFIG}: {error}{written_by(path)}") from None
+        raise UserError(f"{path / names.CONFIG}: {error}{written_by(path)}") from None
 
 
 def new_folder(runs: Path, name: str | None, recipe: str, seed: int) -> Path:
     """A folder that was not there before, in `runs`."""
     if name is not None:
-        check_name(name)
+        names.check_name(name)
     stem = name or f"{recipe}-{time.strftime('%Y%m%d-%H%M%S')}-seed{seed}"
     runs.mkdir(parents=True, exist_ok=True)
     for number in range(1, 10_000):

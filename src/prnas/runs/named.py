@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, TypeVar
 
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
-from prnas.config.search import SearchConfig, read_setting
+from prnas.config.search import read_setting
 from prnas.config.sections import RunConfig
 from prnas.io.errors import FormatError, UserError, reading, suggestion
 from prnas.io.paths import exists, is_file, is_folder
@@ -18,14 +18,14 @@ from prnas.space import zoo
 from prnas.space.genotype import Genotype
 from prnas.space.setting import SETTINGS, Setting
 
-
-def genotype(name: str) -> Genotype:
-    """A published cell by its name, or the genotype in a file or in a run's folder."""
-    return genotype_and_data(name)[0]
+C = TypeVar("C", bound=RunConfig)
 
 
 def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
-    """As `genotype`; for a run's folder also the `data` section of the run's config."""
+    """A published cell by its name, or the genotype in a file or in a run's folder.
+
+    For a run's folder also the `data` section of the run's config.
+    """
     folder = Path(name)
     if name in zoo.names():
         return zoo.get(name), None
@@ -85,39 +85,25 @@ def setting(name: str) -> Setting:
     return read_setting(str(_existing(name, "setting", list(SETTINGS))))
 
 
-Given = RunConfig | str | Path
-
-
-@overload
-def config_of(given: Given, overrides: Sequence[str], task: Literal["search"]) -> SearchConfig: ...
-@overload
-def config_of(
-    given: Given, overrides: Sequence[str], task: Literal["retrain"]
-) -> RetrainConfig: ...
-@overload
-def config_of(given: Given, overrides: Sequence[str] = (), task: None = None) -> RunConfig: ...
-
-
-def config_of(
-    given: Given, overrides: Sequence[str] = (), task: Literal["search", "retrain"] | None = None
-) -> RunConfig:
+def config_of(given: RunConfig | str | Path, overrides: Sequence[str], kind: type[C]) -> C:
     """A recipe by its name, the config in a YAML file, or a config; with the overrides.
 
-    A `UserError` or `FormatError` names what is wrong, also if it is not for `task`.
+    A `UserError` or `FormatError` names what is wrong, also if it is not of that kind.
     """
+    task = next((task for task, config in recipes.KINDS.items() if config is kind), "")
     config = given if isinstance(given, RunConfig) else _read_config(str(given), task)
-    if task is not None and not isinstance(config, recipes.KINDS[task]):
-        raise _for_another_task(type(config).__name__, str(config.to_data()["task"]), task)
+    if not isinstance(config, kind):
+        raise _for_another_task(type(config).__name__, config.task, task)
     return config.override(overrides)
 
 
-def _read_config(name: str, task: str | None) -> RunConfig:
+def _read_config(name: str, task: str) -> RunConfig:
     shipped = name in recipes.names()
     with reading(name):
         file = None if shipped else _existing(name, "recipe", recipes.names(task))
         data = parse_yaml(recipes.text(name) if file is None else read_text(file))
         own_task = recipes.task_of(data)
-        if task is not None and own_task in recipes.KINDS and own_task != task:
+        if task and own_task in recipes.KINDS and own_task != task:
             raise _for_another_task(f"'{name:.200}'", own_task, task)
         return recipes.config_from_data(data)
 

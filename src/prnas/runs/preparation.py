@@ -1,4 +1,4 @@
-"""What a run settles before its first step: its images, sizes that fit, digests."""
+"""What a run settles before its first step: generators, images, sizes that fit, digests."""
 
 import hashlib
 import json
@@ -12,6 +12,17 @@ from torch import Tensor
 from prnas.config.sections import ImagesConfig, RunConfig
 from prnas.data.dataset import DataSet, Images, InMemory, Normalization
 from prnas.io.errors import UserError
+
+
+def seed_for(seed: int, *names: str | int) -> int:
+    """A seed of 63 bits for one purpose of a run."""
+    text = "/".join(map(str, (seed, *names)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def torch_generator(seed: int, *names: str | int) -> torch.Generator:
+    """A part's own generator; on the CPU, so that every device sees the same numbers."""
+    return torch.Generator().manual_seed(seed_for(seed, *names))
 
 
 def cosine(lr: float, lr_min: float, epoch: int, epochs: int) -> float:

@@ -5,7 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
@@ -22,9 +22,9 @@ from prnas.runs.attempt import Outcome
 from prnas.runs.batch_size import BatchSize, MemoryProbe
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.events import Callback, RunStart, StepEvent
-from prnas.runs.folder import RECORDS, RunFolder
-from prnas.runs.generators import seed_for
-from prnas.runs.preparation import check_same, digest_of
+from prnas.runs.folder import RunFolder
+from prnas.runs.names import RECORDS
+from prnas.runs.preparation import check_same, digest_of, seed_for
 from prnas.runs.processes import Processes
 from prnas.runs.records import BatchRecord, EpochRecord, Record, Score, read_records
 from prnas.runs.signals import Signals
@@ -187,19 +187,17 @@ class Run(ABC, Generic[C, S, R]):
         if self.folder is None:
             return
         with self.state.timed("saving"):
-            records, content = self.folder.records_state()
             more = {
                 "config": self.folder.config_digest,
                 "data": self.data_digest,
                 "batch": self.batch.state(),
                 "streams": {part: stream.state() for part, stream in self.streams.items()},
-                "records": records,
             }
             checkpoint = self.state.checkpoint(more)
             # The library that writes tensors ends the whole process when it gets no memory.
             num_bytes = sum(tensor.nbytes for tensor in checkpoint.tensors.values())
             check_room(_CHECKPOINT_COPIES * num_bytes)
-            self.folder.save(replace(checkpoint, records=content))
+            self.folder.save(checkpoint)
 
     def stop_if_asked(self) -> None:
         """Raise `Stopped` if a signal asked any process to stop."""

@@ -17,8 +17,7 @@ from prnas.io.memory import free_memory, is_out_of_memory
 from prnas.runs.batch_size import MemoryProbe, probe_for
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.events import Callback, check_callbacks
-from prnas.runs.folder import RunFolder, read_config, task_name
-from prnas.runs.names import not_resumable
+from prnas.runs.folder import RunFolder, Session, read_config
 from prnas.runs.processes import Processes
 from prnas.runs.run import Run, RunContext, Stopped
 from prnas.runs.signals import stop_signals
@@ -31,16 +30,7 @@ _OUT_OF_MEMORY = (
 )
 
 
-def check_overrides(overrides: Sequence[str]) -> None:
-    """Refuse what cannot change in a run that goes on."""
-    if wrong := not_resumable(overrides):
-        raise UserError(
-            f"a resumed run keeps its config: {wrong[0]!r:.60} cannot change; "
-            "what starts with compute. or checkpoints. can"
-        )
-
-
-def with_threads(config: C, processes: Processes) -> C:
+def _with_threads(config: C, processes: Processes) -> C:
     """With the number of threads written out: another number would round sums otherwise."""
     threads = processes.broadcast(config.compute.threads or torch.get_num_threads())
     torch.set_num_threads(threads)
@@ -56,7 +46,6 @@ def start_run(
     name: str | None = None,
     recipe: str | None = None,
     callbacks: Sequence[Callback] = (),
-    command: Sequence[str] | None = None,
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
 ) -> R:
@@ -65,13 +54,7 @@ def start_run(
     It is written to a new folder in `runs`, if given. `processes` are those of an earlier run in
     the same program, which cannot be launched twice.
     """
-    processes = processes or Processes(config.compute)
-    config = with_threads(config, processes)
-    create = None
-    if runs is not None:
-        session = {"command": list(command or sys.argv), **processes.facts}
-        recipe = recipe or task_name(config)
-        create = partial(RunFolder.create, runs, name, recipe, config, session)
+    create = partial(RunFolder.create, runs, name, recipe or config.task) if runs else None
     return _run(kind, config, processes, callbacks, create, probe)
 
 
@@ -81,7 +64,6 @@ def resume_run(
     *,
     overrides: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
-    command: Sequence[str] | None = None,
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
 ) -> R:
@@ -89,27 +71,26 @@ def resume_run(
 
     `overrides` may change how it is computed (`compute`, `checkpoints`), not what.
     """
-    check_overrides(overrides)
     # A new limit is given because the old decisions about the batch size were wrong.
     new_limit = any(override.startswith("compute.memory_limit") for override in overrides)
     config: C = read_config(folder, kind.config_type, overrides)
-    processes = processes or Processes(config.compute)
-    config = with_threads(config, processes)
-    session = {"command": list(command or sys.argv), **processes.facts}
-    reopen = partial(RunFolder.open, folder, config, session, forget_batches=new_limit)
+    reopen = partial(RunFolder.open, folder, forget_batches=new_limit)
     return _run(kind, config, processes, callbacks, reopen, probe, replay=not new_limit)
 
 
 def _run(
     kind: type[Run[C, Any, R]],
     config: C,
-    processes: Processes,
+    processes: Processes | None,
     callbacks: Sequence[Callback],
-    open_folder: Callable[[], RunFolder] | None,
+    open_folder: Callable[[C, Session], RunFolder] | None,
     probe: MemoryProbe | None,
     replay: bool = True,
 ) -> R:
     """Run from wherever the folder stands to the end. Only the first process has callbacks."""
+    processes = processes or Processes(config.compute)
+    config = _with_threads(config, processes)
+    session = {"command": sys.argv, **processes.facts}
     check_callbacks(callbacks)
     first = processes.rank == 0
     callbacks = list(callbacks) if first else []
@@ -126,7 +107,7 @@ def _run(
         nonlocal folder
         if open_folder is None:
             return None, [], None
-        folder = open_folder()
+        folder = open_folder(config, session)
         folder.warn = say
         return *folder.newest_checkpoint(), str(folder.path)
 
@@ -179,7 +160,7 @@ def _recovery_hint(config: RunConfig, folder: str | None) -> str:
     if folder is None:
         return "This run has no folder, so nothing was saved."
     return (
-        f"The last checkpoint is kept: `prnas {task_name(config)} --resume {shlex.quote(folder)}` "
+        f"The last checkpoint is kept: `prnas {config.task} --resume {shlex.quote(folder)}` "
         "goes on from it, with any number of processes (--devices)."
     )
 

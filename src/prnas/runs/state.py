@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from prnas.config.sections import RunConfig
 from prnas.io.reading import validated
 from prnas.runs.checkpoint import Checkpoint, under
-from prnas.runs.generators import torch_generator
+from prnas.runs.preparation import torch_generator
 from prnas.runs.records import Score
 
 # The tensors of each parameter that make up an optimizer's state.

@@ -34,7 +34,7 @@ def search(
     """
     changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
     return start(
-        config_of(config, changes, "search"),
+        config_of(config, changes, SearchConfig),
         runs=None if runs is None else Path(runs),
         name=name,
         recipe="search" if isinstance(config, SearchConfig) else Path(config).stem,

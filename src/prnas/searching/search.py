@@ -11,8 +11,7 @@ from prnas.nets.relaxation import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
-from prnas.runs.generators import torch_generator
-from prnas.runs.preparation import check_sizes, cosine, draw_indices
+from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
 from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState

@@ -14,11 +14,11 @@ from prnas.io.yaml_files import parse_yaml
 KINDS: dict[str, type[RunConfig]] = {"search": SearchConfig, "retrain": RetrainConfig}
 
 
-def names(task: str | None = None) -> list[str]:
+def names(task: str = "") -> list[str]:
     """The names of the shipped recipes; only those for `task` if it is given."""
     entries = (item.name for item in files("prnas.config.recipes").iterdir())
     shipped = sorted(name.removesuffix(".yaml") for name in entries if name.endswith(".yaml"))
-    return [name for name in shipped if task in (None, task_of(parse_yaml(_text(name))))]
+    return [name for name in shipped if task in ("", task_of(parse_yaml(_text(name))))]
 
 
 def task_of(data: Any) -> str:
@@ -56,13 +56,3 @@ def data_of_description(description: str) -> str | None:
 def any_recipe(name: str) -> RunConfig:
     """The config in a recipe for a search or a training."""
     return config_from_data(parse_yaml(text(name)))
-
-
-def get(name: str) -> SearchConfig:
-    """The config in a recipe for a search."""
-    return SearchConfig.from_data(parse_yaml(text(name)))
-
-
-def get_retrain(name: str) -> RetrainConfig:
-    """The config in a recipe for a training."""
-    return RetrainConfig.from_data(parse_yaml(text(name)))
