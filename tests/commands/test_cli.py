@@ -90,7 +90,7 @@ def test_recipes_and_config(tmp_path: Path) -> None:
         (["spac"], "Did you mean 'space'? Choose from: config, data, draw, evaluate, export, "),
         (["space", "--lst"], "Did you mean --list?"),
         (["space", "nowhere.yaml"], "no setting and no file is called 'nowhere.yaml'"),
-        (["space", "--steps", "99"], "--steps must be from 0 to 12, got 99"),
+        (["space", "--steps", "99"], "--steps: must be from 0 to 12, got 99"),
         (["space", "--steps", "many"], "many"),
         (["space", "--steps", "1.5"], "1.5"),
         (["space", "."], "is a folder"),

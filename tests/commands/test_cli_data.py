@@ -107,9 +107,9 @@ def test_a_sheet_of_many_classes_and_four_channels(cli: Cli, tmp_path: Path) -> 
     [
         (["digts"], "Did you mean 'digits'?"),
         (["--sample", "out.png"], "--sample needs the name of a set"),
-        (["digits", "--sample", "out.jpg"], "ends in .png"),
+        (["digits", "--sample", "out.jpg"], "must end in .png"),
         (["digits", "--sample", "no/such/out.png"], "there is no folder no/such"),
-        (["digits", "--sample", "folder.png"], "it is a folder"),
+        (["digits", "--sample", "folder.png"], "folder.png is a folder"),
         (["digits", "--image-size", "0"], "image_size"),
         (["digits", "--image-size", "1.5"], "1.5"),
         (["digits", "--cutout", "-1"], "cutout"),

@@ -272,7 +272,7 @@ def test_one_broken_seed_hides_no_other(tmp_path: Path) -> None:
     [
         (["nowhere"], "there is no run's folder nowhere"),
         (["."], "is not a run's folder: it has no config.yaml"),
-        (["run", "--port", "70000"], "--port must be from 0"),
+        (["run", "--port", "70000"], "--port: must be from 0"),
         (["run", "--port", "many"], "a whole number is needed"),
         (["run", "--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid"),
         (["broken"], "broken/records.jsonl, line 1"),

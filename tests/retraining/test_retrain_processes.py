@@ -108,7 +108,7 @@ MISTAKES = [
     (["nope"], "no published cell and no file is called 'nope'"),
     (["pr-darts-dl1", "quick"], "'quick' is a recipe for search; recipes for retrain: "),
     (["pr-darts-dl1", "retrain-quik"], "Did you mean 'retrain-quick'?"),
-    (["pr-darts-dl1", "--seeds", "0"], "--seeds must be 1 or more"),
+    (["pr-darts-dl1", "--seeds", "0"], "--seeds: must be 1 or more"),
     (["pr-darts-dl1", "--set", "training.epoch=1"], "Did you mean 'epochs'?"),
     (["pr-darts-dl1", "--name", "a/b"], "--name is a folder's name"),
     (["pr-darts-dl1", "--data", "cifar11"], "cifar11"),

@@ -39,7 +39,7 @@ PAPER = BatchConfig()  # 24, 8, 128 at 95 %
     ],
 )
 def test_the_rule_by_examples(batch: int, used: float, expected: int) -> None:
-    assert next_batch(batch, used, 1.0, PAPER, ceiling=128) == expected
+    assert next_batch(batch, used, PAPER, ceiling=128) == expected
 
 
 @st.composite
@@ -63,7 +63,7 @@ def test_the_rule_is_the_textbooks(
         if size <= 2 * batch and used * size <= rule.memory_share * batch:
             best = size
         size += rule.multiple
-    assert next_batch(batch, used, 1.0, rule, ceiling) == best
+    assert next_batch(batch, used, rule, ceiling) == best
 
 
 @given(rules(), st.integers(1, 300))

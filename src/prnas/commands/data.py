@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from prnas.commands.draw import check_target
 from prnas.commands.options import DataOptions
 from prnas.config.search import DataConfig
 from prnas.data import catalog
@@ -66,10 +67,8 @@ def _show_set(name: str, options: DataOptions) -> None:
     """Show what is in a set, and draw a contact sheet of augmented samples for `--sample`."""
     config = _config(name, options)
     catalog.check_name(config.name)
-    if options.seed < 0:
-        raise UserError(f"--seed must be 0 or more, got {options.seed}")
     if options.sample is not None:
-        _check_target(options.sample)
+        check_target("--sample", options.sample, [".png"])
     import torch
 
     from prnas.data.dataset import load, normalization
@@ -158,16 +157,6 @@ def _show(config: DataConfig, summary: dict[str, Any]) -> None:
     if len(classes) <= _MOST_CLASSES:
         rows = [[row["name"], f"{row['train']:,}", f"{row['test']:,}"] for row in classes]
         show("", table(["class", "train", "test"], rows, right=(1, 2)))
-
-
-def _check_target(path: Path) -> None:
-    """Refuse a wrong file before the images are loaded, which may take a while."""
-    if path.suffix.lower() != ".png":
-        raise UserError(f"--sample needs a name that ends in .png, got '{path}'")
-    if path.is_dir():
-        raise UserError(f"cannot write {path}: it is a folder")
-    if not path.parent.is_dir():
-        raise UserError(f"cannot write {path}: there is no folder {path.parent}")
 
 
 def _write_sample(config: DataConfig, data: Any, values: Any, path: Path, seed: int) -> None:

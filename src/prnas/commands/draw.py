@@ -1,6 +1,7 @@
 """`prnas draw`: both cells of a genotype as a picture; and the pictures of other commands."""
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 
 from prnas.drawing.picture import SUFFIXES, Picture, save
@@ -31,14 +32,20 @@ def save_picture(picture: Picture, path: Path, quiet: bool = False) -> None:
         show(f"wrote {path}")
 
 
-def check_picture(path: Path) -> None:
-    """Refuse a `--picture` that could not be drawn, before long work begins."""
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UserError(f"--picture must end in {', '.join(SUFFIXES)}, got '{path.name}'")
+def check_target(option: str, path: Path, suffixes: Sequence[str]) -> None:
+    """Refuse a file that could not be written, before long work begins."""
+    if path.suffix.lower() not in suffixes:
+        raise UserError(f"{option} must end in {', '.join(suffixes)}, got '{path.name}'")
+    if path.is_dir():
+        raise UserError(f"{option}: {path} is a folder")
     if not path.parent.is_dir():
-        raise UserError(f"--picture: there is no folder {path.parent}")
-    if suffix != ".svg" and importlib.util.find_spec("matplotlib") is None:
+        raise UserError(f"{option}: there is no folder {path.parent}")
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a `--picture` that could not be drawn."""
+    check_target("--picture", path, SUFFIXES)
+    if path.suffix.lower() != ".svg" and importlib.util.find_spec("matplotlib") is None:
         raise UserError(
             "--picture: PNG and PDF need matplotlib: pip install 'prnas[figures]', or write .svg"
         )

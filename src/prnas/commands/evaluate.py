@@ -15,6 +15,7 @@ from prnas.data.dataset import DataSet
 from prnas.data.dataset import load as load_images
 from prnas.drawing.confusion import draw_confusion
 from prnas.io.errors import UserError, cannot
+from prnas.io.progress import bar
 from prnas.io.text import write_text
 from prnas.models.evaluate import Evaluation, evaluate
 from prnas.models.inference import choose_device
@@ -24,17 +25,14 @@ from prnas.models.names import CARD, FOLDER, WEIGHTS
 from prnas.models.speed import Speed
 from prnas.runs.named import check_has_model
 from prnas.terminal.amounts import counted, duration, percent, speed
-from prnas.terminal.bars import Bars
 from prnas.terminal.output import facts, note, show, show_heading, show_next, table
 
 RESULT, PICTURE = "evaluation.json", "confusion.svg"
-MOST_BATCH = 1_000_000
 _MOST_CLASSES, _MOST_CONFUSIONS = 20, 5  # How many are shown.
 
 
 def run(path: Path, options: EvaluateOptions) -> None:
     """Test a model and show the result. All mistakes in the options are found before it starts."""
-    check_batch(options.batch)
     if options.picture is not None:
         check_picture(options.picture)
     if options.out is not None and options.out.exists() and not options.out.is_dir():
@@ -43,9 +41,10 @@ def run(path: Path, options: EvaluateOptions) -> None:
     with closing(_load_data(model, options)) as data:
         check_fit(model.card, data)
         timed = not options.skip_speed
-        with _output_folder(options.out), Bars() as bars:
+        with _output_folder(options.out), bar("preparing", None) as progress:
+            part, batch = options.part, options.batch
             result = evaluate(
-                model, data, part=options.part, batch=options.batch, speed=timed, progress=bars
+                model, data, part=part, batch=batch, speed=timed, progress=progress.show
             )
     text = as_text(path, result)
     if options.as_json:
@@ -65,11 +64,6 @@ def load_model(path: Path, accelerator: Accelerator, threads: int | None) -> Mod
     device = choose_device(accelerator, threads)
     check_has_model(path)
     return load(path).to(device)
-
-
-def check_batch(batch: int) -> None:
-    if not 1 <= batch <= MOST_BATCH:
-        raise UserError(f"--batch must be from 1 to {MOST_BATCH:,}, got {batch}")
 
 
 def as_text(path: Path, result: Evaluation) -> str:

@@ -13,15 +13,24 @@ from cyclopts import Parameter, Token
 from prnas.config.choices import Accelerator, DataPart, ExportFormat, Precision
 
 
-def whole(_: object, tokens: Sequence[Token]) -> int:
-    """A whole number; the library itself would round 1.5."""
-    text = tokens[0].value
-    if not text.removeprefix("-").isdecimal() or len(text) > 9:
-        raise ValueError(f"a whole number is needed, got {text!r:.60}")
-    return int(text)
+def whole(least: int | None = None, most: int | None = None) -> Parameter:
+    """A whole number from `least` to `most`; the library itself would round 1.5."""
+
+    def convert(_: object, tokens: Sequence[Token]) -> int:
+        text = tokens[0].value
+        if not text.removeprefix("-").isdecimal() or len(text) > 9:
+            raise ValueError(f"a whole number is needed, got {text!r:.60}")
+        number = int(text)
+        if least is not None and (number < least or (most is not None and number > most)):
+            bounds = f"{least} or more" if most is None else f"from {least} to {most:,}"
+            raise ValueError(f"must be {bounds}, got {number}")
+        return number
+
+    return Parameter(converter=convert)
 
 
-Whole = Annotated[int, Parameter(converter=whole)]
+Whole = Annotated[int, whole()]
+Batch = Annotated[int, whole(1, 1_000_000)]
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON, for scripts.")]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", metavar="KEY=VALUE")]
 Output = Annotated[Path | None, Parameter(name=["--out", "-o"])]
@@ -42,7 +51,7 @@ class SpaceOptions(Options):
     """List the operations by morphing distance."""
     graph: Path | None = None
     """Draw the graph of the morphisms to this .svg, .png or .pdf file."""
-    steps: Whole = 5
+    steps: Annotated[int, whole(0, 12)] = 5
     """How many morphing steps to count, 0 to 12."""
     as_json: AsJson = False
 
@@ -72,7 +81,7 @@ class DataOptions(Options):
     """Side of the square cut out of samples; 0: none."""
     skip_broken: bool = False
     """Leave out images that cannot be read."""
-    seed: Whole = 0
+    seed: Annotated[int, whole(0)] = 0
     """Seed of the samples."""
     as_json: AsJson = False
 
@@ -118,7 +127,7 @@ class SearchOptions(RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrainOptions(RunOptions):
-    seeds: Whole | None = None
+    seeds: Annotated[int, whole(1)] | None = None
     """Train N times, with seeds --seed, --seed + 1, …"""
 
 
@@ -131,7 +140,7 @@ class EvaluateOptions(Options):
     """Which part to test on; use `all` for images the model was not trained on."""
     overrides: Overrides = ()
     """Override how the images are read, e.g. --set data.broken=skip. May be repeated."""
-    batch: Whole = 128
+    batch: Batch = 128
     """Batch size; also used for the second speed measurement."""
     out: Output = None
     """Write evaluation.json and confusion.svg into this folder."""
@@ -146,9 +155,9 @@ class EvaluateOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(Options):
-    top: Whole = 3
+    top: Annotated[int, whole(1)] = 3
     """How many classes to show per image."""
-    batch: Whole = 64
+    batch: Batch = 64
     """Batch size."""
     accelerator: Device = "auto"
     threads: Threads = None
@@ -179,7 +188,7 @@ class ReportOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions(Options):
-    port: Whole | None = None
+    port: Annotated[int, whole(0, 65_535)] | None = None
     """The port to listen on; 0: any free port. Default: 8777."""
     host: str = "127.0.0.1"
     """The address to listen on. Default is this machine only; 0.0.0.0 lets others in."""

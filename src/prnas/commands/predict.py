@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from prnas.commands.evaluate import check_batch, load_model
+from prnas.commands.evaluate import load_model
 from prnas.commands.options import PredictOptions
 from prnas.io.errors import UserError
+from prnas.io.progress import bar
 from prnas.models.predict import Prediction, check_card, find_images, predict_each
 from prnas.terminal.amounts import counted, percent
-from prnas.terminal.bars import Bars
 from prnas.terminal.output import note, show_json, show_next, visible
 
 USER_ERROR = 2
@@ -20,9 +20,6 @@ _WIDEST = 60  # Columns that paths and names of classes may take to be aligned.
 
 def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
     """Print the classes of all images. Files that cannot be read are named, with exit code 2."""
-    check_batch(options.batch)
-    if options.top < 1:
-        raise UserError(f"--top must be 1 or more, got {options.top}")
     if not images:
         raise UserError("name image files, or folders of them, after the model")
     if address := next((name for name in images if "://" in name), None):
@@ -41,9 +38,11 @@ def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
     out = sys.stdout  # Under a progress bar, `sys.stdout` is another stream.
     with ExitStack() as stack:
         # In a terminal, the predictions themselves show the progress.
-        bars = stack.enter_context(Bars()) if options.as_json or not out.isatty() else None
+        progress = None
+        if options.as_json or not out.isatty():
+            progress = stack.enter_context(bar("predicting", len(files.paths)))
         results = predict_each(model, files.paths, top=options.top, batch=options.batch)
-        for number, result in enumerate(results, 1):
+        for result in results:
             if not isinstance(result, Prediction):
                 _complain(str(result))
                 num_broken += 1
@@ -51,8 +50,8 @@ def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
                 predictions.append(result)
             else:
                 print(_line(result, *widths), file=out)
-            if bars is not None:
-                bars("predicting", number, len(files.paths))
+            if progress is not None:
+                progress.advance()
     if options.as_json:
         show_json([prediction.to_json() for prediction in predictions])
     if files.ignored:

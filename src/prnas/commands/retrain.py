@@ -23,8 +23,6 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
     overrides = config_overrides(options)
     config = None
     if options.resume is None:
-        if options.seeds is not None and options.seeds < 1:
-            raise UserError(f"--seeds must be 1 or more, got {options.seeds}")
         # The images are those of the search, unless a recipe or --data names others.
         inherits = recipe is None and options.data is None
         config = _config(genotype, recipe or DEFAULT_RECIPE, inherits).override(overrides)

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from prnas.commands.options import SpaceOptions
-from prnas.io.errors import UserError
 from prnas.runs import named
 from prnas.space.analysis.counting import by_distance, count_cells, count_convs, discoverable, links
 from prnas.space.operations import to_json
@@ -13,7 +12,6 @@ from prnas.terminal.output import facts, show, show_heading, show_json, show_nex
 
 DARTS_OPERATIONS = 8
 NODES = 4
-MOST_STEPS = 12
 WHY_TWO_COUNTS = (
     "Why two counts: the numbers in parentheses include kernel 1 with dilation 2. The paper's "
     "table counts it (36 and 80 convolutions, 39 and 83 operations in 5 steps), although its "
@@ -23,8 +21,6 @@ WHY_TWO_COUNTS = (
 
 def run(name: str | None, options: SpaceOptions) -> None:
     steps, graph = options.steps, options.graph
-    if not 0 <= steps <= MOST_STEPS:
-        raise UserError(f"--steps must be from 0 to {MOST_STEPS}, got {steps}")
     if name is None and not (options.listing or graph):
         _overview(steps, options.as_json)
         return

@@ -16,11 +16,18 @@ bars: ContextVar[bool] = ContextVar("bars", default=False)
 
 class Bar:
     def __init__(self, progress: Progress, total: int | None, text: str) -> None:
-        self._progress = progress
+        self._progress, self._stage = progress, text
         self._task = progress.add_task(text, total=total)
 
     def advance(self, number: int = 1) -> None:
         self._progress.advance(self._task, number)
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        """How much is done of a stage of the work; the bar starts anew with each stage."""
+        if self._stage != stage:
+            self._stage = stage
+            self._progress.reset(self._task, description=stage, total=total)
+        self._progress.update(self._task, completed=done)
 
 
 @contextmanager

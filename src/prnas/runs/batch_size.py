@@ -12,8 +12,8 @@ from prnas.config.sections import BatchConfig
 from prnas.io.memory import cgroup_limits, give_back_memory
 
 
-def next_batch(batch: int, used: float, total: float, rule: BatchConfig, ceiling: int) -> int:
-    """The batch size after `batch`, which used `used` of `total` bytes at its peak.
+def next_batch(batch: int, used: float, rule: BatchConfig, ceiling: int) -> int:
+    """The batch size after `batch`, which used the share `used` of the memory at its peak.
 
     Memory is taken as linear in the batch; the result is the largest allowed size (`min` + n x
     `multiple`, at most `max` and `ceiling`) that stays within the share of memory and at most
@@ -22,7 +22,7 @@ def next_batch(batch: int, used: float, total: float, rule: BatchConfig, ceiling
     fitting = [
         size
         for size in allowed(rule, ceiling)
-        if size <= 2 * batch and used * size <= rule.memory_share * total * batch
+        if size <= 2 * batch and used * size <= rule.memory_share * batch
     ]
     return fitting[-1] if fitting else rule.min
 
@@ -127,12 +127,10 @@ class BatchSize:
     ) -> None:
         self.rule, self.probe, self.log, self.most = rule, probe, log, most
         self.largest = min(rule.max, images)
-        # Notes of an earlier session: none can be of more than the rule allows.
-        allowed_sizes = {
-            index: [size for size in sizes if size <= rule.max]
-            for index, sizes in (replay or {}).items()
-        }
-        self.replay = {index: sizes for index, sizes in allowed_sizes.items() if sizes}
+        self.replay: dict[str, list[int]] = {}
+        for index, sizes in (replay or {}).items():
+            if possible := [size for size in sizes if size <= rule.max]:
+                self.replay[index] = possible
         self.batch, self.ceiling = rule.min, self.largest
 
     def restart(self) -> None:
@@ -149,7 +147,7 @@ class BatchSize:
             self.batch = self._sensible(self.replay[index][-1])
         else:
             used = self.most(self.probe.peak() / self.probe.total)
-            self.batch = next_batch(before, used, 1.0, self.rule, self.ceiling)
+            self.batch = next_batch(before, used, self.rule, self.ceiling)
         self.log(index, self.batch)
         if self.batch != before:
             self.probe.reset()

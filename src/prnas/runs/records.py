@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json, validated
@@ -109,13 +109,23 @@ class TrainedRecord(_Record):
 Record = EpochRecord | BatchRecord | CycleRecord | GenotypeRecord | TrainedRecord
 
 
-class _SearchSeconds(_Record):
-    data: float
-    architecture: float
-    weights: float
-    validation: float
-    saving: float  # Checkpoints and records.
-    other: float
+def _exactly(*names: str) -> AfterValidator:
+    def check(seconds: dict[str, float]) -> dict[str, float]:
+        if set(seconds) != set(names):
+            raise ValueError(f"must have {', '.join(names)}")
+        return seconds
+
+    return AfterValidator(check)
+
+
+# The seconds of an epoch by what they were spent on; "saving" is of checkpoints and records.
+_SearchSeconds = Annotated[
+    dict[str, float],
+    _exactly("data", "architecture", "weights", "validation", "saving", "other"),
+]
+_TrainingSeconds = Annotated[
+    dict[str, float], _exactly("data", "training", "testing", "saving", "other")
+]
 
 
 class _SearchEpochLine(_Record):
@@ -136,14 +146,6 @@ class _SearchEpochLine(_Record):
     images_per_second: float
     memory: float
     parts: _SearchSeconds
-
-
-class _TrainingSeconds(_Record):
-    data: float
-    training: float
-    testing: float
-    saving: float  # Checkpoints and records.
-    other: float
 
 
 class _TrainingEpochLine(_Record):
@@ -190,7 +192,7 @@ def _epoch_record(line: _EpochLine) -> EpochRecord:
     return EpochRecord(
         **{"total_epoch": line.epoch, **own},
         scores={name: value for name, value in line if isinstance(value, Score)},
-        seconds_for=line.parts.model_dump(),
+        seconds_for=line.parts,
     )
 
 

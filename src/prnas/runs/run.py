@@ -243,19 +243,12 @@ class Run(ABC, Generic[C, S, R]):
         state, position, epoch = self.state, self.state.position, self.state.epoch
         scores = {**self._scores(), **self.validate()}
         record = EpochRecord(
+            **self._epoch_facts(scores),
             type=self.epoch_type,
-            cycle=position.cycle,
-            epoch=position.epoch,
             total_epoch=self.total_epoch,
-            grace=self.grace,
             steps=position.step,
-            lr=self.lr,
             drop_path=self.drop_path,
-            batch=self.batch.batch * self.processes.size,
-            scores=scores,
             seconds=epoch.total,
-            images_per_second=scores[self.weights_part].images / max(epoch.total, 1e-9),
-            memory=epoch.memory,
             seconds_for=epoch.seconds,
         )
         state.elapsed += record.seconds
@@ -335,14 +328,9 @@ class Run(ABC, Generic[C, S, R]):
         )
 
     def record_batch(self, reason: Literal["start", "memory", "out-of-memory"]) -> None:
-        position = self.state.position
-        record = BatchRecord(
-            cycle=position.cycle,
-            epoch=position.epoch,
-            step=position.step,
-            batch=self.batch.batch * self.processes.size,
-            reason=reason,
-        )
+        position, batch = self.state.position, self.batch.batch * self.processes.size
+        cycle, epoch, step = position.cycle, position.epoch, position.step
+        record = BatchRecord(cycle=cycle, epoch=epoch, step=step, batch=batch, reason=reason)
         self.record(record)
         self.emit("on_batch", record)
 
@@ -364,30 +352,36 @@ class Run(ABC, Generic[C, S, R]):
         shown = [part for part in tallies if tallies[part].images or part == self.weights_part]
         return {part: tallies[part].score for part in shown}
 
+    def _epoch_facts(self, scores: dict[str, Score]) -> dict[str, Any]:
+        """What the events of steps and the records of epochs have in common."""
+        position, epoch = self.state.position, self.state.epoch
+        return {
+            "cycle": position.cycle,
+            "epoch": position.epoch,
+            "grace": self.grace,
+            "lr": self.lr,
+            "batch": self.batch.batch * self.processes.size,
+            "scores": scores,
+            "images_per_second": scores[self.weights_part].images / max(epoch.total, 1e-9),
+            "memory": epoch.memory,
+        }
+
     def _emit_step(self, goal: int) -> None:
-        position, epoch, scores = self.state.position, self.state.epoch, self._scores()
-        seconds = max(epoch.total, 1e-9)
+        position = self.state.position
         step = StepEvent(
-            cycle=position.cycle,
-            epoch=position.epoch,
+            **self._epoch_facts(self._scores()),
             step=position.step,
-            grace=self.grace,
             images=self.epoch_images - (goal - position.images),
             epoch_images=self.epoch_images,
-            lr=self.lr,
-            batch=self.batch.batch * self.processes.size,
-            scores=scores,
-            images_per_second=scores[self.weights_part].images / seconds,
-            memory=epoch.memory,
-            seconds_left=self._seconds_left(goal, seconds),
+            seconds_left=self._seconds_left(goal),
         )
         self.emit("on_step", step)
 
-    def _seconds_left(self, goal: int, seconds: float) -> float | None:
+    def _seconds_left(self, goal: int) -> float | None:
         """An estimate for the whole run, from the work that is left and the speed so far."""
         share = 1 - max(goal - self.state.position.images, 0) / self.epoch_images
         here, *later = self._epoch_work[self.total_epoch :]
-        done = [*self.state.work_done, (here * share, seconds)]
+        done = [*self.state.work_done, (here * share, max(self.state.epoch.total, 1e-9))]
         return seconds_left(done, here * (1 - share) + sum(later))
 
     def emit(self, event: str, *arguments: Any) -> None:
