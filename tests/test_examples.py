@@ -13,7 +13,8 @@ import prnas
 from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
 from prnas.runs.named import config_of
-from prnas.searching.api import Stopped, resume, start
+from prnas.runs.run import Stopped
+from prnas.searching.api import resume, start
 from prnas.searching.search import Search
 from tests.support.watching import Watch, assert_same_run
 

@@ -15,7 +15,8 @@ import pytest
 from prnas.io.errors import UserError
 from prnas.runs.checkpoint import CHECKSUMS, STATE, TENSORS
 from prnas.runs.events import StepEvent
-from prnas.searching.api import Stopped, resume, start
+from prnas.runs.run import Stopped
+from prnas.searching.api import resume, start
 from prnas.space.genotype import Genotype
 from tests.support.settings import small_config, write_images
 from tests.support.watching import Shaky, Watch, assert_same_run, folder_of, stopped

@@ -19,7 +19,8 @@ from prnas.runs.records import (
     read_records,
     to_line,
 )
-from prnas.searching.api import Stopped, start
+from prnas.runs.run import Stopped
+from prnas.searching.api import start
 from prnas.space.pools import Pools
 from tests.support.settings import small_config
 

@@ -1,7 +1,4 @@
-"""The command line: its commands and arguments. What they do is in `prnas.commands`.
-
-Nothing heavy is imported here, so that `prnas --help` answers at once.
-"""
+"""The command line. Nothing heavy is imported here, so that `prnas --help` answers at once."""
 
 import codecs
 import inspect

@@ -23,10 +23,8 @@ DATA = {"data.name": "data", "data.root": "data_root", "seed": "seed"}
 
 
 def config_overrides(options: RunOptions) -> list[str]:
-    """The overrides that were typed, and those that other options stand for.
-
-    A resumed run has its own data and seed.
-    """
+    """The overrides that were typed, and those that other options stand for."""
+    # A resumed run has its own data and seed.
     keys = {f"compute.{name}": name for name in COMPUTE} | ({} if options.resume else DATA)
     values = {key: getattr(options, name, None) for key, name in keys.items()}
     # As JSON, so that YAML makes no number of a name.

@@ -4,24 +4,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from prnas.config.sections import (
-    BatchConfig,
-    Decay,
-    ImagesConfig,
-    Momentum,
-    Rate,
-    RunConfig,
-    Section,
-    Share,
-    ValidationConfig,
-)
+from prnas.config.numbers import Decay, Portion, Rate, Share, Size
+from prnas.config.sections import BatchConfig, ImagesConfig, RunConfig, Section, ValidationConfig
 from prnas.space import zoo
 from prnas.space.network_size import Output, Stem
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
 from prnas.space.zoo import GenotypeField, genotype_data
 
 DEFAULT_GENOTYPE = "pr-darts-dl2"  # the paper's best
-Portion = Annotated[float, Field(ge=0, lt=1)]
 
 
 class FinalNetworkConfig(Section):
@@ -46,11 +36,11 @@ class FinalNetworkConfig(Section):
 class TrainingConfig(Section):
     """SGD with a cosine from `lr` to `lr_min`, epoch by epoch, after a linear warm-up."""
 
-    epochs: Annotated[int, Field(ge=1, le=1_000_000)] = 600
+    epochs: Size = 600
     lr: Rate = 0.025
     lr_min: Decay = 0.0
     warmup_epochs: Annotated[int, Field(ge=0)] = 0
-    momentum: Momentum = 0.9
+    momentum: Portion = 0.9
     weight_decay: Decay = 3e-4
     gradient_norm: Rate = 5.0
     label_smoothing: Portion = 0.0

@@ -7,17 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
-from prnas.config.sections import (
-    BatchConfig,
-    Decay,
-    ImagesConfig,
-    Momentum,
-    Rate,
-    RunConfig,
-    Section,
-    Share,
-    ValidationConfig,
-)
+from prnas.config.numbers import Decay, Portion, Rate, Share
+from prnas.config.sections import BatchConfig, ImagesConfig, RunConfig, Section, ValidationConfig
 from prnas.io.errors import reading, suggestion
 from prnas.io.paths import exists
 from prnas.io.text import read_text
@@ -50,7 +41,7 @@ class WeightsConfig(Section):
 
     lr: Rate = 0.025
     lr_min: Decay = 0.01
-    momentum: Momentum = 0.9
+    momentum: Portion = 0.9
     weight_decay: Decay = 3e-4
     gradient_norm: Rate = 5.0
 
@@ -82,7 +73,7 @@ class ArchitectureConfig(Section):
     relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
     step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
     lr: Rate = 6e-4
-    betas: Annotated[tuple[Momentum, Momentum], Field(strict=False)] = (0.5, 0.999)
+    betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
     weight_decay: Decay = 1e-3
     gradient_norm: Rate = 5.0
 

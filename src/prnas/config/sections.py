@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from prnas.config.choices import Accelerator, Precision
+from prnas.config.numbers import Share, Size
 from prnas.config.overrides import apply_overrides
 from prnas.io.reading import validated
 
-Rate = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
-Decay = Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)]
-Share = Annotated[float, Field(gt=0, lt=1)]
-Momentum = Annotated[float, Field(ge=0, lt=1)]
 # Number of epochs that `last-five` validates, and whose mean is a training's test error.
 LAST_EPOCHS = 5
 
@@ -43,11 +40,11 @@ class ImagesConfig(Section):
 class BatchConfig(Section):
     """The batch size: `min` + n x `multiple`, at most `max`, as memory allows."""
 
-    min: Annotated[int, Field(ge=1, le=1_000_000)] = 24
-    multiple: Annotated[int, Field(ge=1, le=1_000_000)] = 8
-    max: Annotated[int, Field(ge=1, le=1_000_000)] = 128
+    min: Size = 24
+    multiple: Size = 8
+    max: Size = 128
     memory_share: Annotated[float, Field(gt=0, le=1)] = 0.95
-    every: Annotated[int, Field(ge=1, le=1_000_000)] = 5
+    every: Size = 5
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -60,7 +57,7 @@ class ValidationConfig(Section):
     """The epochs (of a search: of each cycle) that are validated, and the batch size for it."""
 
     epochs: Literal["all", "last-five"] = "all"
-    batch: Annotated[int, Field(ge=1, le=1_000_000)] = 128
+    batch: Size = 128
 
     def includes(self, epoch: int, num_epochs: int) -> bool:
         """Whether an epoch is validated, of `num_epochs` that are counted from 0."""

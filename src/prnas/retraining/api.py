@@ -9,10 +9,9 @@ from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining.retraining import Retraining
 from prnas.runs.events import Callback, RetrainResult
 from prnas.runs.named import config_of, genotype_and_data
-from prnas.runs.session import Stopped, resume_run, start_run
+from prnas.runs.session import resume_run, start_run
 from prnas.space.genotype import Genotype
 
-__all__ = ["Stopped", "resume", "retrain", "start"]
 # A new training by a config, and one that goes on in its own folder; with options for both.
 start = partial(start_run, Retraining)
 resume = partial(resume_run, Retraining)

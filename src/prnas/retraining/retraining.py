@@ -73,8 +73,6 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     def make_state(self, saved: SavedState | None) -> RetrainState:
         return RetrainState(self.config, self.data, self.processes, saved)
 
-    # ---------------------------------------------------------------- the whole training
-
     def finish(self) -> None:
         position = self.state.position
         while position.epoch < self.config.training.epochs:
@@ -109,8 +107,6 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             input_channels=channels,
             image_size=(height, width),
         )
-
-    # ---------------------------------------------------------------- an epoch
 
     def take_step(self) -> None:
         state, position = self.state, self.state.position
@@ -165,8 +161,6 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     def epoch_work(self) -> list[float]:
         return [1.0] * self.config.training.epochs
 
-    # ---------------------------------------------------------------- the end
-
     def _end(self) -> None:
         state, size = self.state, self.size
         self.processes.check_equal(state.parameters, "weights")
@@ -217,8 +211,6 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         own = {name: weights[name] for name in weights if not name.startswith("auxiliary.")}
         network.load_state_dict(own)
         return Model(network, card).eval()
-
-    # ---------------------------------------------------------------- events and result
 
     def start_facts(self) -> dict[str, Any]:
         size = self.size

@@ -131,8 +131,6 @@ def read_checkpoint(path: Path) -> Checkpoint:
             if data is None:
                 raise DamagedError(f"checkpoint {path} is damaged: {name} has another checksum")
             files[name] = data
-    except FileNotFoundError as error:
-        raise DamagedError(f"checkpoint {path} is damaged: {error.filename} is missing") from None
     except OSError as error:
         if error.errno in _NOT_DAMAGE:  # the files may be whole
             raise UserError(f"checkpoint {path} cannot be read: {error.strerror}") from None

@@ -97,15 +97,12 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class RetrainResult:
-    """What a training ended with. `folder` is `None` for one that wrote nothing.
-
-    `test_error` is the mean over the last `averaged_epochs` epochs.
-    """
+    """What a training ended with. `folder` is `None` for one that wrote nothing."""
 
     model: Model
     folder: Path | None
     seed: int
-    test_error: float
+    test_error: float  # The mean over the last `averaged_epochs` epochs.
     averaged_epochs: int
     epochs: tuple[EpochRecord, ...]
     parameters: int

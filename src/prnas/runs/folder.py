@@ -247,10 +247,7 @@ def read_config(
     overrides: Sequence[str] = (),
     needed: Sequence[str] = (names.CONFIG, names.RECORDS),
 ) -> C:
-    """The config of a run that is to go on, which must be of that kind and have the needed files.
-
-    `overrides` may change only what a resumed run may.
-    """
+    """The config of a run that is to go on; it must be of that kind and have the needed files."""
     if wrong := names.not_resumable(overrides):
         raise UserError(
             f"a resumed run keeps its config: {wrong[0]!r:.60} cannot change; "

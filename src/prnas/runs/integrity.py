@@ -1,7 +1,4 @@
-"""What a run's newest checkpoint says of its other files, so that damage does not pass unseen.
-
-Light: it reads a checkpoint's state, not its tensors.
-"""
+"""What a run's newest checkpoint says of its other files. Light: it reads no tensors."""
 
 import hashlib
 import json

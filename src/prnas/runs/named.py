@@ -22,10 +22,7 @@ C = TypeVar("C", bound=RunConfig)
 
 
 def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
-    """A published cell by its name, or the genotype in a file or in a run's folder.
-
-    For a run's folder also the `data` section of the run's config.
-    """
+    """A published cell, or the genotype in a file, or in a run's folder with the run's images."""
     folder = Path(name)
     if name in zoo.names():
         return zoo.get(name), None
@@ -86,10 +83,7 @@ def setting(name: str) -> Setting:
 
 
 def config_of(given: RunConfig | str | Path, overrides: Sequence[str], kind: type[C]) -> C:
-    """A recipe by its name, the config in a YAML file, or a config; with the overrides.
-
-    A `UserError` or `FormatError` names what is wrong, also if it is not of that kind.
-    """
+    """A recipe by its name, the config in a YAML file, or a config, of that kind; overridden."""
     task = next((task for task, config in recipes.KINDS.items() if config is kind), "")
     config = given if isinstance(given, RunConfig) else _read_config(str(given), task)
     if not isinstance(config, kind):

@@ -44,13 +44,7 @@ class Processes:
         self.rank: int = self.fabric.global_rank
         self.size: int = self.fabric.world_size
         self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
-        self.precision = compute.precision
         self.dtype = torch.float64 if compute.precision == "64-true" else torch.float32
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What a run is computed on, for its environment.json."""
-        return {"device": str(self.device), "processes": self.size, "precision": self.precision}
 
     def autocast(self) -> AbstractContextManager[Any]:
         return self.fabric.autocast()

@@ -116,8 +116,6 @@ class Run(ABC, Generic[C, S, R]):
             for part, stream in self.streams.items():
                 stream.load_state(checkpoint.state["streams"][part])
 
-    # ---------------------------------------------------------------- what each kind of run says
-
     @classmethod
     @abstractmethod
     def prepare(cls, config: C, data: DataSet, num_processes: int) -> dict[str, Tensor]:
@@ -166,8 +164,6 @@ class Run(ABC, Generic[C, S, R]):
     def result(self) -> R:
         """What the finished run returns."""
 
-    # ---------------------------------------------------------------- from start to end
-
     def go(self) -> None:
         """Start or continue, until the end or until a signal raises `Stopped`."""
         if not self.resumed:
@@ -204,8 +200,6 @@ class Run(ABC, Generic[C, S, R]):
         (number,) = self.processes.maximum([float(self._context.signals.number)])
         if number:
             raise Stopped(self.folder.path if self.folder else None, int(number))
-
-    # ---------------------------------------------------------------- an epoch
 
     def train_epoch(self) -> None:
         """The steps that are left of an epoch."""
@@ -264,8 +258,6 @@ class Run(ABC, Generic[C, S, R]):
         """The number of epochs before this one, in all cycles."""
         return self.state.position.epoch
 
-    # ---------------------------------------------------------------- for steps
-
     @contextmanager
     def reading(self, parts: Sequence[str]) -> Generator[None]:
         """Within it, `next_images` reads these parts, whose streams can be rolled back."""
@@ -312,8 +304,6 @@ class Run(ABC, Generic[C, S, R]):
         state.epoch.tallies[part].add(loss / self.processes.size, correct, images)
         if part == self.weights_part:
             state.position.images += images
-
-    # ---------------------------------------------------------------- records and events
 
     def start_event(self) -> RunStart:
         return RunStart(

@@ -90,7 +90,12 @@ def _run(
     """Run from wherever the folder stands to the end. Only the first process has callbacks."""
     processes = processes or Processes(config.compute)
     config = _with_threads(config, processes)
-    session = {"command": sys.argv, **processes.facts}
+    session: Session = {
+        "command": sys.argv,
+        "device": str(processes.device),
+        "processes": processes.size,
+        "precision": config.compute.precision,
+    }
     check_callbacks(callbacks)
     first = processes.rank == 0
     callbacks = list(callbacks) if first else []

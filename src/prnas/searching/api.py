@@ -8,10 +8,9 @@ from prnas.config.search import SearchConfig
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.runs.events import Callback, SearchResult
 from prnas.runs.named import config_of
-from prnas.runs.session import Stopped, resume_run, start_run
+from prnas.runs.session import resume_run, start_run
 from prnas.searching.search import Search
 
-__all__ = ["Stopped", "resume", "search", "start"]
 # A new search by a config, and one that goes on in its own folder; with options for both.
 start = partial(start_run, Search)
 resume = partial(resume_run, Search)

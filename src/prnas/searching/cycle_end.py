@@ -34,10 +34,7 @@ def prune_and_replace(
     weights: Mapping[Role, CellWeights],
     generator: Random,
 ) -> Decision:
-    """Prune and replace after cycle `number`; the last one ends in the genotype.
-
-    `pools` and `weights` are those that the cycle trained.
-    """
+    """Prune and replace what cycle `number` trained; the last one ends in the genotype."""
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:

@@ -54,8 +54,6 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def make_state(self, saved: SavedState | None) -> SearchState:
         return SearchState(self.config, self.data, self.processes, saved)
 
-    # ---------------------------------------------------------------- the whole search
-
     def finish(self) -> None:
         state = self.state
         while not state.position.done:
@@ -72,8 +70,6 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def take_step(self) -> None:
         self.state.supernet.relaxation.progress = self.progress
         self.step.take()
-
-    # ---------------------------------------------------------------- an epoch
 
     @property
     def grace(self) -> bool:
@@ -111,8 +107,6 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         cycles = range(len(self.config.schedule.cycles))
         return [work for cycle in cycles for work in epoch_work(self.config, cycle)]
 
-    # ---------------------------------------------------------------- a cycle's end
-
     def _end_cycle(self) -> None:
         state, position = self.state, self.state.position
         pools, weights = state.supernet.pools, self._architecture_weights()
@@ -148,8 +142,6 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         if self.config.compute.compile:
             # Not the cells: they are computed by hand, which a compiler would only take apart.
             self.state.supernet.stem.compile(dynamic=True)
-
-    # ---------------------------------------------------------------- events and result
 
     def start_facts(self) -> dict[str, Any]:
         parameters = sum(weight.numel() for weight in self.state.weight_parameters)

@@ -1,7 +1,4 @@
-"""The steps of a search: how one step trains the architecture weights and the network's weights.
-
-`prnas.config.search.STEPS` lists the names that a config may say.
-"""
+"""The steps of a search: how one step trains the architecture weights and the network's weights."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal

@@ -15,10 +15,7 @@ REFRESH_SECONDS = 0.2
 
 
 class Screen:
-    """Standard output, as long as it can be written.
-
-    `quiet` leaves out all but the end, and sends notes to standard error.
-    """
+    """Standard output, as long as it can be written; `quiet` leaves only notes and the end."""
 
     def __init__(self, quiet: bool, clock: Callable[[], float]) -> None:
         self.quiet, self.clock = quiet, clock
