@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import attrgetter
 from random import Random
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from prnas.space.change import Added, EdgeChange, Pruned
 from prnas.space.morphisms import MORPHISMS, morphs
-from prnas.space.operations import STRICT, Conv, Operation, OperationField, checked_tuple
+from prnas.space.operations import Conv, Operation, OperationField, checked_tuple
 from prnas.space.scores import Scores, as_probabilities, checked_scores, softmax
 from prnas.space.setting import Limits
 
@@ -20,7 +20,6 @@ from prnas.space.setting import Limits
 class Arrival:
     """How a candidate came to an edge: by a morphism of its parent, or with the initial pool."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     op: OperationField
     parent: OperationField | None = None
     morphism: str | None = None
@@ -33,7 +32,6 @@ _OP = attrgetter("op")
 class EdgePool:
     """The candidates of one edge now, and every arrival so far in order."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     candidates: Annotated[tuple[OperationField, ...], Field(strict=False)]
     births: Annotated[tuple[Arrival, ...], Field(strict=False)]
 

@@ -34,7 +34,6 @@ class Edge:
     States 0 and 1 are the outputs of the two cells before, 2 is the first node, and so on.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     input: int
     op: OperationField
 
@@ -57,7 +56,6 @@ class Cell:
     that they need not (NASNet and AmoebaNet apply two operations to the same state).
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     nodes: Annotated[tuple[tuple[Edge, Edge], ...], Field(strict=False)]
     concat: Annotated[tuple[int, ...], Field(strict=False)]
     repeated_inputs: bool = False
@@ -123,7 +121,7 @@ class Cell:
 class Genotype:
     """The two cells that a whole network repeats."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     normal: Cell
     reduction: Cell
 

@@ -29,7 +29,6 @@ def edge_positions(num_nodes: int) -> list[tuple[int, int]]:
 class CellPools:
     """A pool for each edge of a cell: 14 for four nodes."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     num_nodes: int
     edges: Annotated[tuple[EdgePool, ...], Field(strict=False)]
 
@@ -79,7 +78,7 @@ class CellPools:
 class Pools:
     """The pools of both cells: the whole state of a search space under way."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     normal: CellPools
     reduction: CellPools
 

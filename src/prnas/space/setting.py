@@ -31,7 +31,6 @@ class Limits:
     Kernel 1 with dilation above 1 computes the same as dilation 1, so it lies outside.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     dilated_1x1: ClassVar[bool] = False
     kernel_min: int = 3
     kernel_max: int = 7
@@ -81,7 +80,7 @@ INITIAL_POOL: tuple[Operation, ...] = (Pool("max", 3), Pool("avg", 3), Skip(), C
 class Setting:
     """A search space: limits for the morphisms, and the pool that every edge starts with."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     name: str = "own"
     limits: Limits = Limits()
     initial_pool: Annotated[tuple[OperationField, ...], Field(strict=False)] = INITIAL_POOL
