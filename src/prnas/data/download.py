@@ -86,12 +86,12 @@ def _chunks(wanted: Download, otherwise: str) -> Iterator[bytes]:
             length = response.headers.get("Content-Length", "")
             total = int(length) if length.isdecimal() and len(length) < 16 else None
             received = 0
-            with bar(wanted.name, total, in_bytes=True) as shown:
+            with bar(wanted.name, total, in_bytes=True) as advance:
                 while chunk := response.read(_CHUNK):
                     received += len(chunk)
                     if received > wanted.most_bytes:
                         raise UserError(f"{wanted.url} sends more than expected. {otherwise}")
-                    shown.advance(len(chunk))
+                    advance(len(chunk))
                     yield chunk
             if total is not None and received < total:
                 raise UserError(f"the download of {wanted.url} broke off. {otherwise}")

@@ -1,9 +1,10 @@
 """Progress bars on standard error, only in a terminal."""
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn
@@ -12,20 +13,15 @@ from rich.progress import TransferSpeedColumn as Speed
 
 # Whether bars are shown: commands set it; functions that are called from Python show none.
 bars: ContextVar[bool] = ContextVar("bars", default=False)
-
-
-class Bar:
-    def __init__(self, progress: Progress, total: int | None, text: str) -> None:
-        self._progress = progress
-        self._task = progress.add_task(text, total=total)
-
-    def advance(self, number: int = 1) -> None:
-        self._progress.advance(self._task, number)
+Advance = Callable[..., None]
 
 
 @contextmanager
-def bar(text: str, total: int | None, in_bytes: bool = False) -> Generator[Bar]:
-    """A bar that vanishes at the end; only for commands whose standard error is a terminal."""
+def bar(text: str, total: int | None, in_bytes: bool = False) -> Generator[Advance]:
+    """A bar that vanishes at the end; only for commands whose standard error is a terminal.
+
+    `advance(5)` moves it on by five, `advance()` by one.
+    """
     columns = (DownloadColumn(), Speed()) if in_bytes else (MofNCompleteColumn(),)
     terminal = sys.stderr is not None and sys.stderr.isatty()
     progress = Progress(
@@ -38,4 +34,4 @@ def bar(text: str, total: int | None, in_bytes: bool = False) -> Generator[Bar]:
         disable=not (terminal and bars.get()),
     )
     with progress:
-        yield Bar(progress, total, text)
+        yield partial(progress.advance, progress.add_task(text, total=total))

@@ -149,8 +149,5 @@ def _initial(nodes: int | None, labels: Sequence[Any]) -> Edges:
 
 def _positions(edges: int) -> list[tuple[int, int]]:
     """(node's state, input) of every edge; none for a number that no cell has."""
-    for nodes in range(1, MAX_NODES + 1):
-        positions = edge_positions(nodes)
-        if len(positions) >= edges:
-            return positions if len(positions) == edges else []
-    return []
+    cells = map(edge_positions, range(1, MAX_NODES + 1))
+    return next((positions for positions in cells if len(positions) == edges), [])

@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 
-from prnas.io.progress import Bar, bar
+from prnas.io.progress import Advance, bar
 
 
 class Bars(ExitStack):
@@ -11,13 +11,13 @@ class Bars(ExitStack):
     While one is there, nothing may be printed to standard output.
     """
 
-    _bar: Bar | None = None
+    _advance: Advance | None = None
     _what, _done = "", 0
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if self._bar is None or what != self._what:
+        if self._advance is None or what != self._what:
             self.close()
-            self._bar = self.enter_context(bar(what, total))
+            self._advance = self.enter_context(bar(what, total))
             self._what, self._done = what, 0
-        self._bar.advance(done - self._done)
+        self._advance(done - self._done)
         self._done = done
