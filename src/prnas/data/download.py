@@ -20,10 +20,7 @@ _TIMEOUT = 30  # Seconds without a byte.
 
 
 def download(wanted: Download, folder: Path, say: Callable[[str], None], otherwise: str) -> Path:
-    """The file in `folder`, downloaded if it is not there, and verified in any case.
-
-    `otherwise` says in error messages what to do without a network.
-    """
+    """The verified file, downloaded if need be; `otherwise` is advice for those without network."""
     target = folder / wanted.name
     try:
         folder.mkdir(parents=True, exist_ok=True)

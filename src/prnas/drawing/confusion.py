@@ -213,10 +213,7 @@ def _percent(share: float) -> str:
 
 
 def _paint(share: float, right: bool) -> tuple[str, str]:
-    """A cell's colour, and that of text on it.
-
-    Mistakes are mostly of few percent: the square root makes them visible.
-    """
+    """A cell's colour, and that of text on it; the root makes mistakes of few percent visible."""
     stops = RIGHT if right else WRONG
     index = (share if right else math.sqrt(share)) * (len(stops) - 1)
     lower = min(int(index), len(stops) - 2)

@@ -109,10 +109,7 @@ def transformed(item: Item, dx: float = 0.0, dy: float = 0.0, scale: float = 1.0
 
 
 def placed_text(text: str, at: Point, size: float, color: str, align: float = 0.5) -> Text:
-    """A line whose capitals and digits are centred on the height of `at`.
-
-    It begins there (`align` 0), is centred (0.5), or ends there (1).
-    """
+    """Text at the height of `at` that begins there (`align` 0), is centred (0.5) or ends (1)."""
     x = at.x - align * text_width(text, size)
     return Text(x, at.y + _HALF_CAPITAL * size, text, size, color)
 
@@ -124,12 +121,10 @@ def to_svg(picture: Picture) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt" '
         f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT_FAMILIES}">'
     )
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', head]
-    lines.append(f"<title>{_escaped(picture.title)}</title>")
-    lines.append('<rect width="100%" height="100%" fill="#ffffff"/>')
-    lines.extend(_svg_element(item) for item in picture.items)
-    lines.append("</svg>")
-    return "\n".join(lines) + "\n"
+    title = f"<title>{_escaped(picture.title)}</title>"
+    paper = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', head, title, paper]
+    return "\n".join([*lines, *map(_svg_element, picture.items), "</svg>", ""])
 
 
 def _svg_element(item: Item) -> str:
@@ -192,10 +187,7 @@ def _escaped(text: str) -> str:
 
 
 def save(picture: Picture, path: str | os.PathLike[str]) -> None:
-    """Write the picture to `path`, whose suffix says how: `.svg`, `.png` or `.pdf`.
-
-    The file appears whole or not at all. PNG and PDF need matplotlib.
-    """
+    """Write a file, whole or not at all: `.svg`, `.png` or `.pdf`, as the path's suffix says."""
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:

@@ -18,10 +18,7 @@ Advance = Callable[..., None]
 
 @contextmanager
 def bar(text: str, total: int | None, in_bytes: bool = False) -> Generator[Advance]:
-    """A bar that vanishes at the end; only for commands whose standard error is a terminal.
-
-    `advance(5)` moves it on by five, `advance()` by one.
-    """
+    """A bar in a terminal, which vanishes at the end; `advance(5)` moves it on by five."""
     columns = (DownloadColumn(), Speed()) if in_bytes else (MofNCompleteColumn(),)
     terminal = sys.stderr is not None and sys.stderr.isatty()
     progress = Progress(

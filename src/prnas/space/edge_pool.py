@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from operator import attrgetter
 from random import Random
 from typing import Annotated
 
@@ -23,9 +22,6 @@ class Arrival:
     op: OperationField
     parent: OperationField | None = None
     morphism: str | None = None
-
-
-_OP = attrgetter("op")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class EdgePool:
     @property
     def ever_held(self) -> frozenset[Operation]:
         """Every operation that the edge has ever held."""
-        return frozenset(map(_OP, self.births))
+        return frozenset(birth.op for birth in self.births)
 
     def apply(self, change: EdgeChange) -> "EdgePool":
         """The pool after a change: survivors in their old order, then the children."""
@@ -68,7 +64,7 @@ class EdgePool:
                 names = f"'{child.parent.label}' by '{child.morphism:.60}'"
                 raise ValueError(f"'{child.op.label}' is no child of {names}")
         born = tuple(Arrival(child.op, child.parent, child.morphism) for child in change.added)
-        return EdgePool(survivors + tuple(map(_OP, born)), self.births + born)
+        return EdgePool(survivors + tuple(child.op for child in born), self.births + born)
 
     def evolve(
         self,
@@ -79,10 +75,7 @@ class EdgePool:
         generator: Random,
         scores: Scores = softmax,
     ) -> tuple["EdgePool", EdgeChange]:
-        """Prune, then replace: an edge's part in the end of a cycle.
-
-        `keep` candidates stay, and up to `number` children of theirs come in.
-        """
+        """Prune, then replace: `keep` candidates stay, up to `number` children come in."""
         if keep < 1:
             raise ValueError(f"a pool keeps at least one candidate, got {keep}")
         values = checked_scores(scores, weights, len(self.candidates))
@@ -102,10 +95,7 @@ class EdgePool:
     def _survivors(
         self, scores: Sequence[float], weights: Sequence[float], keep: int, generator: Random
     ) -> list[int]:
-        """The `keep` candidates of the highest scores, and the best convolution in any case.
-
-        The generator breaks ties.
-        """
+        """The `keep` candidates of the highest scores, and the best convolution in any case."""
         ranked = ranking(scores, weights, generator)
         survivors = ranked[:keep]
         convs = [index for index in ranked if isinstance(self.candidates[index], Conv)]
@@ -136,10 +126,7 @@ class EdgePool:
 
 
 def ranking(scores: Sequence[float], weights: Sequence[float], generator: Random) -> list[int]:
-    """Indices from the highest score to the lowest, those of equal scores by weight.
-
-    Candidates that are equal in both come in an order drawn by the generator.
-    """
+    """Indices by falling score, then weight; the generator draws the order of equals."""
     indices = list(range(len(scores)))
     generator.shuffle(indices)
     return sorted(indices, key=lambda index: (-scores[index], -weights[index]))

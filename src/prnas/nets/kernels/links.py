@@ -82,10 +82,7 @@ class SeparableLink(Link):
 
 
 class PointwiseLink(Link):
-    """A pointwise convolution, in one block or, for a factorized reduction, in two.
-
-    A factorized reduction reads both of its images, one channel block each.
-    """
+    """A pointwise convolution, or the two of a factorized reduction, each of a channel block."""
 
     def matrix(self) -> Tensor:
         blocks = [weight.flatten(1) for weight in self.parameters()]
