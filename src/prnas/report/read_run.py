@@ -6,8 +6,7 @@ from pathlib import Path
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
 from prnas.io.text import read_text
-from prnas.report.group import SEED, GroupInfo
-from prnas.report.page import view_of
+from prnas.report.page import SEED, GroupInfo, view_of
 from prnas.report.plain_data import list_at
 from prnas.report.view import RunInfo, View, sessions_of
 from prnas.runs import integrity

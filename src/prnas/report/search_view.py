@@ -25,19 +25,12 @@ class SearchView(View):
         self._schedule = _schedule(info.config)
         for epochs, grace, *_ in self._schedule:
             self.bands.append(Band(self.planned, self.planned + epochs, grace))
+            self.planned += epochs
         self.cycles = Cycles(
             whole_at(info.config, "network.nodes"),
             list_at(info.config, "space.initial_pool"),
             RELAXATIONS.get(str(pick(info.config, "architecture.relaxation")), softmax),
         )
-
-    @property
-    def ended(self) -> bool:
-        return self.genotype is not None
-
-    @property
-    def planned(self) -> int:
-        return self.bands[-1].end if self.bands else 0
 
     def add(self, record: Record) -> None:
         match record:
@@ -45,6 +38,7 @@ class SearchView(View):
                 self.cycles.add(record)
             case GenotypeRecord():
                 self.genotype = Genotype.from_json(record.genotype)
+                self.ended = True
             case _:
                 self.epochs.add(record)
 

@@ -31,7 +31,7 @@ def as_images(matrix: Tensor, like: Tensor) -> Tensor:
 
 
 def split_phases(images: Tensor, step: int) -> Tensor:
-    """The step x step phases of images, as a batch: there a dilation of `step` is none, and fast."""
+    """The step x step phases of images, as a batch: there a dilation of `step` is none."""
     batch, channels, height, width = images.shape
     rows, columns = height // step, width // step
     pixels = images.permute(0, 2, 3, 1).reshape(batch, rows, step, columns, step, channels)
