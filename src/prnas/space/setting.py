@@ -26,12 +26,9 @@ from prnas.space.operations import (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds within which convolutions may be morphed; `None` is no bound.
+    """The bounds within which convolutions may be morphed; `None` is no bound."""
 
-    Kernel 1 with dilation above 1 computes the same as dilation 1, so it lies outside.
-    """
-
-    dilated_1x1: ClassVar[bool] = False
+    dilated_1x1: ClassVar[bool] = False  # kernel 1, dilated or not, computes the same
     kernel_min: int = 3
     kernel_max: int = 7
     dilation_max: int = 2
