@@ -6,8 +6,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import validated
+from prnas.space.checks import STRICT
 from prnas.space.genotype import Role
-from prnas.space.operations import STRICT, OperationField
+from prnas.space.operations import OperationField
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from typing import Annotated
 from pydantic import Field
 
 from prnas.space.change import Added, EdgeChange, Pruned
+from prnas.space.checks import checked_tuple
 from prnas.space.morphisms import MORPHISMS, morphs
-from prnas.space.operations import Conv, Operation, OperationField, checked_tuple
+from prnas.space.operations import Conv, Operation, OperationField
 from prnas.space.scores import Scores, as_probabilities, checked_scores, softmax
 from prnas.space.setting import Limits
 

@@ -8,16 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import check_header, parse_json, validated
-from prnas.space.operations import (
-    OPERATIONS,
-    STRICT,
-    Operation,
-    OperationField,
-    Zero,
-    checked_int,
-    checked_tuple,
-    to_json,
-)
+from prnas.space.checks import STRICT, checked_int, checked_tuple
+from prnas.space.operations import OPERATIONS, Operation, OperationField, Zero, to_json
 
 FORMAT = "prnas-genotype"
 VERSION = 1

@@ -9,9 +9,10 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import validated
 from prnas.space.change import CellChange, Change
+from prnas.space.checks import STRICT, checked_int
 from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import MAX_NODES, NUM_INPUTS, Role
-from prnas.space.operations import STRICT, Operation, checked_int
+from prnas.space.operations import Operation
 from prnas.space.scores import Scores, softmax
 from prnas.space.setting import Limits
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from prnas.space.operations import checked_int, checked_tuple
+from prnas.space.checks import checked_int, checked_tuple
 
 MOST_EPOCHS = 100_000
 MOST_CELLS = 200

@@ -8,20 +8,8 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.errors import FormatError, suggestion
 from prnas.io.reading import validated
-from prnas.space.operations import (
-    LARGEST,
-    OPERATIONS,
-    STRICT,
-    Conv,
-    Operation,
-    OperationField,
-    Pool,
-    Skip,
-    Zero,
-    checked_int,
-    checked_kernel,
-    checked_tuple,
-)
+from prnas.space.checks import LARGEST, STRICT, checked_int, checked_kernel, checked_tuple
+from prnas.space.operations import OPERATIONS, Conv, Operation, OperationField, Pool, Skip, Zero
 
 
 @dataclass(frozen=True, slots=True)
