@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 import prnas
 from prnas.nets import inheritance, operations
+from prnas.space.checks import checked_int
 from prnas.space.layer_size import NetworkSize, Pixels, conv_size, halved, pointwise_bn_size
 from prnas.space.morphisms import Morphism
-from prnas.space.operations import Operation, checked_int
+from prnas.space.operations import Operation
 
 TINY = Path(__file__).with_name("tiny.yaml")
 SPACE = "space.initial_pool=[skip, max 3x3, conv 3x3, excited 3x3 r8]"

@@ -16,13 +16,12 @@ from prnas.drawing.picture import (
     Point,
     Polygon,
     Text,
-    centered_text,
+    placed_text,
     save,
-    shortened,
-    text_width,
     to_svg,
     transformed,
 )
+from prnas.drawing.typeface import shortened, text_width
 from tests.drawing.geometry import extent
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -34,7 +33,7 @@ PICTURE = Picture(
         Curve((Point(10, 10), Point(20, 10), Point(20, 30), Point(30, 30)), "#333333", 1.5, (3, 1)),
         Polygon((Point(30, 30), Point(25, 27), Point(25, 33)), "#333333"),
         Box(40, 20, 60, 20, "#ffeeaa", "#665500", 0.8, 4.0),
-        centered_text("conv 3x3 ×[1]", Point(70, 30), 8.0, "#000000"),
+        placed_text("conv 3x3 ×[1]", Point(70, 30), 8.0, "#000000"),
     ),
 )
 
@@ -63,8 +62,8 @@ def test_text_is_shortened_to_fit_on_one_line() -> None:
     assert 80.0 < text_width(short, 10.0) <= 100.0
 
 
-def test_centered_text_is_centered() -> None:
-    area = extent(centered_text("avg 3x3", Point(50, 20), 10.0, "#000000"))
+def test_placed_text_is_centered() -> None:
+    area = extent(placed_text("avg 3x3", Point(50, 20), 10.0, "#000000"))
     assert area.x + area.width / 2 == pytest.approx(50)
     assert area.y < 20 < area.y + area.height
 

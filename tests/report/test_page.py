@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prnas.data.catalog import ABOUT
 from prnas.io.errors import FormatError
 from prnas.report.comparison import differences, spread
 from prnas.report.html import SCRIPTS, STYLES, escaped_json, policy, render
 from prnas.report.page import page_data, view_of
 from prnas.report.plain_data import pick, rounded
-from prnas.report.search_view import CLASSES, SearchView
+from prnas.report.search_view import SearchView
 from prnas.report.training_view import confusion_of
 from prnas.report.view import RunInfo, View, device
 from prnas.runs.records import (
@@ -120,7 +119,6 @@ def test_the_head() -> None:
     assert "digits" in facts["Data"]
     assert not run["network"]["assumed"]
     assert search_view("data.name='folder:x'").data()["network"]["assumed"]
-    assert {name: about.classes for name, about in ABOUT.items()} == CLASSES
     other = search_view("data.name=cifar100", "network.output=mean").data()["network"]
     hundred = network_size(zoo.get(NAMES[0]), classes=100, output="mean")
     assert other["parameters"] == hundred.parameters

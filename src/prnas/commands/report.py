@@ -8,8 +8,7 @@ from pathlib import Path
 from prnas.commands.options import ReportOptions
 from prnas.io.atomic import write_atomically, write_output
 from prnas.io.errors import UserError, cannot
-from prnas.report.group import SEED
-from prnas.report.page import unique_names, write_page
+from prnas.report.page import SEED, unique_names, write_page
 from prnas.report.read_run import is_run, read_group, read_view, runs_in
 from prnas.report.view import View
 from prnas.runs.names import REPORT

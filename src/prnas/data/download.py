@@ -20,10 +20,7 @@ _TIMEOUT = 30  # Seconds without a byte.
 
 
 def download(wanted: Download, folder: Path, say: Callable[[str], None], otherwise: str) -> Path:
-    """The file in `folder`, downloaded if it is not there, and verified in any case.
-
-    `otherwise` says in error messages what to do without a network.
-    """
+    """The verified file, downloaded if need be; `otherwise` is advice for those without network."""
     target = folder / wanted.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,12 +83,12 @@ def _chunks(wanted: Download, otherwise: str) -> Iterator[bytes]:
             length = response.headers.get("Content-Length", "")
             total = int(length) if length.isdecimal() and len(length) < 16 else None
             received = 0
-            with bar(wanted.name, total, in_bytes=True) as shown:
+            with bar(wanted.name, total, in_bytes=True) as progress:
                 while chunk := response.read(_CHUNK):
                     received += len(chunk)
                     if received > wanted.most_bytes:
                         raise UserError(f"{wanted.url} sends more than expected. {otherwise}")
-                    shown.advance(len(chunk))
+                    progress.advance(len(chunk))
                     yield chunk
             if total is not None and received < total:
                 raise UserError(f"the download of {wanted.url} broke off. {otherwise}")

@@ -47,10 +47,7 @@ def endings() -> frozenset[str]:
 
 
 def files_in(folder: Path, onerror: Callable[[OSError], None]) -> Iterator[Path]:
-    """All files in a folder and the folders within it, sorted, without hidden ones.
-
-    Links to files are followed; those to folders are not, since they can lead in circles.
-    """
+    """All files in a folder and its folders, sorted; none hidden, none behind links to folders."""
     for inner, folders, names in os.walk(folder, onerror=onerror):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(inner, name) for name in sorted(names) if not name.startswith("."))
@@ -68,10 +65,7 @@ def is_grey(path: Path) -> bool:
 def read_picture(
     path: Path, size: int | tuple[int, int], channels: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """The middle of an image, upright and opaque: (channels, height, width).
-
-    `size` is that of a square, or (height, width).
-    """
+    """The middle of an image, upright and opaque: (channels, height, width); see `resized`."""
     longest = size if isinstance(size, int) else max(size)
     with _opened(path) as image:
         image.draft(None, (2 * longest, 2 * longest))  # Large JPEGs decode at a fraction.
@@ -82,7 +76,7 @@ def read_picture(
 
 
 def resized(image: Image.Image, size: int | tuple[int, int]) -> Image.Image:
-    """The middle of an image, scaled (bilinearly) to cover `size`."""
+    """The middle of an image, scaled to cover `size`: a square's side, or (height, width)."""
     rows, columns = (size, size) if isinstance(size, int) else size
     width, height = image.size
     if (height, width) == (rows, columns):

@@ -32,10 +32,7 @@ class Stream:
         self._orders: dict[int, Tensor] = {}
 
     def next(self, number: int) -> tuple[Tensor, Tensor]:
-        """The next `number` images of this process, and their labels, on the images' device.
-
-        Each process takes its own slice of the images that all of them take together.
-        """
+        """The next `number` images of this process, and their labels, on the images' device."""
         if number < 1:
             raise ValueError(f"a batch has at least one image, got {number}")
         own, self._passes, self._position = self._take(self._passes, self._position, number)

@@ -3,38 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from prnas.drawing.colors import INPUT, NODE, OUTPUT, color_of
+from prnas.drawing.colors import INPUT, NODE, OUTPUT, Paint, color_of
 from prnas.drawing.layout import Link, Size, Spacing, lay_out
-from prnas.drawing.parts import (
-    CAPTION_SIZE,
-    INK,
-    LABEL_SIZE,
-    STATE_SIZE,
-    Panel,
-    box_with_subscript,
-    captioned,
-    finished,
-    label_of,
-    label_size,
-    labelled_box,
-    line,
-    stacked,
-)
-from prnas.drawing.picture import (
-    Curve,
-    Item,
-    Picture,
-    Point,
-    Rectangle,
-    Text,
-    baseline_for,
-    centered_text,
-    text_width,
-    transformed,
-)
+from prnas.drawing.parts import CAPTION_SIZE, INK, LABEL_SIZE, Panel, captioned, finished, stacked
+from prnas.drawing.picture import Box, Curve, Item, Picture, Point, Polygon, Rectangle, placed_text
+from prnas.drawing.typeface import shortened, text_width
 from prnas.space.genotype import NUM_INPUTS, Cell, Genotype
 from prnas.space.operations import Operation
 
+STATE_SIZE, WIDEST_LABEL = 10.5, 220.0  # of the text in a state's box, and of an operation
 INPUT_SIZE, NODE_SIZE = Size(36.0, 26.0), Size(30.0, 26.0)
 CONCAT_LINE, LINE = "#c7721b", "#4d4d4d"
 MINUS = "\N{MINUS SIGN}"
@@ -85,16 +62,32 @@ def _distance_from_preferred(panel: Panel) -> float:
     return max(ratio, 1 / ratio)
 
 
+def _label_of(operation: Operation) -> str:
+    return shortened(operation.label, LABEL_SIZE, WIDEST_LABEL)
+
+
+def _label_size(label: str) -> Size:
+    return Size(text_width(label, LABEL_SIZE) + 12.0, 18.0)
+
+
+def _labelled_box(
+    box: Rectangle, label: str, paint: Paint, size: float = LABEL_SIZE, radius: float = 4.0
+) -> list[Item]:
+    middle = Point(box.x + box.width / 2, box.y + box.height / 2)
+    text = placed_text(label, middle, size, INK)
+    return [Box(*box, paint.fill, paint.stroke, 0.8, radius), text]
+
+
 # --- a cell -------------------------------------------------------------------------------
 
 
 def _cell_panel(cell: Cell) -> Panel:
     # Boxes are numbered: the states, then the operations of all edges, then the output.
     states = NUM_INPUTS + cell.num_nodes
-    labels = [label_of(op) for op in cell.operations]
+    labels = [_label_of(op) for op in cell.operations]
     output = states + len(labels)
     sizes = [INPUT_SIZE] * NUM_INPUTS + [NODE_SIZE] * cell.num_nodes
-    sizes += [*map(label_size, labels), NODE_SIZE]
+    sizes += [*map(_label_size, labels), NODE_SIZE]
     links = _cell_links(cell, output)
     layout = lay_out(sizes, _cell_columns(cell), links)
     items: list[Item] = []
@@ -102,14 +95,14 @@ def _cell_panel(cell: Cell) -> Panel:
         target = links[route.link].target
         color, width = (CONCAT_LINE, 0.7) if target == output else (LINE, 1.0)
         into_state = target < states or target == output
-        items += line(route.points, color, width, arrow=route.arrives and into_state)
+        items += _line(route.points, color, width, arrow=route.arrives and into_state)
     for state, box in enumerate(layout.boxes[:NUM_INPUTS]):
-        items += box_with_subscript(box, INPUT, "c", f"k{MINUS}{NUM_INPUTS - state}")
+        items += _output_box(box, INPUT, f"k{MINUS}{NUM_INPUTS - state}")
     for number, box in enumerate(layout.boxes[NUM_INPUTS:states], 1):
-        items += labelled_box(box, f"B{number}", NODE, STATE_SIZE, radius=5.0)
+        items += _labelled_box(box, f"B{number}", NODE, STATE_SIZE, radius=5.0)
     for op, label, box in zip(cell.operations, labels, layout.boxes[states:output], strict=True):
-        items += labelled_box(box, label, color_of(op.category).paint)
-    items += box_with_subscript(layout.boxes[output], OUTPUT, "c", "k")
+        items += _labelled_box(box, label, color_of(op.category).paint)
+    items += _output_box(layout.boxes[output], OUTPUT, "k")
     return Panel(layout.width, layout.height, tuple(items))
 
 
@@ -134,6 +127,28 @@ def _cell_columns(cell: Cell) -> list[list[int]]:
         columns[2 * depths[target] - 1].append(number)
     columns[-1].append(states + len(cell.edges))
     return columns
+
+
+def _output_box(box: Rectangle, paint: Paint, subscript: str) -> list[Item]:
+    """The output of a cell: the letter c with a subscript."""
+    large, small = STATE_SIZE + 1, STATE_SIZE - 2.5
+    left = text_width("c", large) + 0.5
+    x = box.x + (box.width - left - text_width(subscript, small)) / 2
+    letter = placed_text("c", Point(x, box.y + box.height / 2 - 1.5), large, INK, align=0.0)
+    y = letter.baseline + 3.0
+    below = replace(letter, x=x + left, baseline=y, text=subscript, size=small)
+    return [Box(*box, paint.fill, paint.stroke, 0.8, 5.0), letter, below]
+
+
+def _line(points: tuple[Point, ...], color: str, width: float, arrow: bool) -> list[Item]:
+    if not arrow:
+        return [Curve(points, color, width)]
+    tip = points[-1]
+    base, half = tip.x - 5.5, 2.4
+    # The line ends under the head, or it would stick out beside the tip.
+    shaft = (*points[:-2], Point(base + 1, tip.y), Point(base + 1, tip.y))
+    head = (tip, Point(base, tip.y - half), Point(base, tip.y + half))
+    return [Curve(shaft, color, width), Polygon(head, color)]
 
 
 # --- the graph of morphisms ---------------------------------------------------------------
@@ -192,7 +207,7 @@ def _graph_panel(
     sizes: list[Size] = []
     for header, column in zip(headers, columns, strict=True):
         # All boxes of a column are as wide as the widest needs, and as the header.
-        widths = [label_size(label_of(op)).width for op in column]
+        widths = [_label_size(_label_of(op)).width for op in column]
         widest = max([*widths, text_width(header, CAPTION_SIZE)])
         sizes += [Size(widest, 16.0)] * len(column)
     numbered = [[numbers[op] for op in column] for column in columns]
@@ -200,14 +215,14 @@ def _graph_panel(
     items: list[Item] = [_link(r.points, lines[across[r.link]]) for r in layout.routes]
     items += [_link(_arc(*(layout.boxes[end] for end in ends)), lines[ends]) for ends in within]
     for op, box in zip(numbers, layout.boxes, strict=True):
-        items += labelled_box(box, label_of(op), color_of(op.category).paint, radius=3.0)
+        items += _labelled_box(box, _label_of(op), color_of(op.category).paint, radius=3.0)
     top = 2 * CAPTION_SIZE
-    items = [transformed(item, dy=top) for item in items]
     for header, column in zip(headers, layout.columns, strict=True):
         if column.width:
-            middle = Point(column.x + column.width / 2, CAPTION_SIZE / 2)
-            items.append(centered_text(header, middle, CAPTION_SIZE, INK))
-    return Panel(layout.width + (ARC if within else 0.0), layout.height + top, tuple(items))
+            middle = Point(column.x + column.width / 2, CAPTION_SIZE / 2 - top)
+            items.append(placed_text(header, middle, CAPTION_SIZE, INK))
+    width = layout.width + (ARC if within else 0.0)
+    return Panel(width, layout.height + top, Panel(0.0, 0.0, tuple(items)).moved(0.0, top))
 
 
 def _arc(first: Rectangle, second: Rectangle) -> tuple[Point, ...]:
@@ -233,8 +248,8 @@ def _legend(kinds: Iterable[_Names], width: float) -> Panel:
             x, y = 0.0, y + row
         ends = Point(x, y + row / 2), Point(x + swatch, y + row / 2)
         items.append(replace(_link((ends[0], *ends, ends[1]), number), width=1.6))
-        baseline = baseline_for(y + row / 2, LABEL_SIZE)
-        items.append(Text(x + swatch + 5.0, baseline, label, LABEL_SIZE, INK))
+        start = Point(x + swatch + 5.0, y + row / 2)
+        items.append(placed_text(label, start, LABEL_SIZE, INK, align=0.0))
         widest = max(widest, x + needed)
         x += needed + gap
     return Panel(widest, y + row if items else 0.0, tuple(items))

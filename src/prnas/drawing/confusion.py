@@ -3,20 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from prnas.drawing.parts import CAPTION_SIZE, INK, LABEL_SIZE, Panel, finished
-from prnas.drawing.picture import (
-    Box,
-    Curve,
-    Item,
-    Picture,
-    Point,
-    Text,
-    baseline_for,
-    centered_text,
-    shortened,
-    text_width,
-)
+from prnas.drawing.picture import Box, Curve, Item, Picture, Point, placed_text
+from prnas.drawing.typeface import shortened, text_width
 
 MOST_CLASSES = 100  # more are unreadable: those with the most mistakes are shown
 MOST_WITH_NUMBERS = 20  # classes whose cells have room for percentages
@@ -31,6 +22,7 @@ RIGHT = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 WRONG = ("#ffffff", "#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
 RIGHT_KEY = (0.25, 0.5, 0.75, 0.9, 1.0)
 WRONG_KEY = (0.01, 0.05, 0.1, 0.25, 0.5)
+_ending_at = partial(placed_text, align=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +74,7 @@ def draw_confusion(
     body = _matrix(shares, totals, [class_names[index] for index in shown])
     if len(shown) < number:
         note = f"the {len(shown)} of {number:,} classes with the most mistakes"
-        baseline = body.height + baseline_for(8.0, LABEL_SIZE)
-        text = Text(0.0, baseline, note, LABEL_SIZE, FAINT)
+        text = placed_text(note, Point(0.0, body.height + 8.0), LABEL_SIZE, FAINT, align=0.0)
         body = Panel(max(body.width, text.width), body.height + 16.0, (*body.items, text))
     return finished(body, title, "what the images of each class (row) were taken for (column)")
 
@@ -155,20 +146,20 @@ def _cells(
                 items.append(Box(x + inset, y + inset, *inner, fill, NONE, 0.0))
                 if with_numbers:
                     middle = grid.middle(row, column)
-                    items.append(centered_text(_percent(share), middle, LABEL_SIZE, ink))
+                    items.append(placed_text(_percent(share), middle, LABEL_SIZE, ink))
     return [*items, Box(grid.left, grid.top, width, height, NONE, FRAME)]
 
 
 def _row_labels(grid: _Grid, labels: list[str], numbers: list[str]) -> list[Item]:
     """Names, and the numbers that stand for them at the columns, if any."""
     size, right = grid.label_size, grid.left - GAP
-    items: list[Item] = [_right_aligned("true class", right, grid.top - 8.0, LABEL_SIZE, FAINT)]
+    items: list[Item] = [_ending_at("true class", Point(right, grid.top - 8.0), LABEL_SIZE, FAINT)]
     for row, number in enumerate(numbers):
-        items.append(_right_aligned(number, right, grid.middle(row, 0).y, size, FAINT))
+        items.append(_ending_at(number, Point(right, grid.middle(row, 0).y), size, FAINT))
     if numbers:
         right -= max(text_width(number, size) for number in numbers) + GAP
     for row, label in enumerate(labels):
-        items.append(_right_aligned(label, right, grid.middle(row, 0).y, size, INK))
+        items.append(_ending_at(label, Point(right, grid.middle(row, 0).y), size, INK))
     return items
 
 
@@ -176,20 +167,20 @@ def _column_labels(grid: _Grid, labels: list[str]) -> list[Item]:
     widest = max(*(text_width(label, 1.0) for label in labels), 0.1)  # names may be blank
     size = min(grid.label_size, (grid.width - 2.5) / widest)
     heading = Point((grid.left + grid.right) / 2, CAPTION_SIZE / 2)
-    items: list[Item] = [centered_text("taken for", heading, LABEL_SIZE, FAINT)]
+    items: list[Item] = [placed_text("taken for", heading, LABEL_SIZE, FAINT)]
     for column, label in enumerate(labels):
         middle = Point(grid.middle(0, column).x, grid.top - 8.0)
-        items.append(centered_text(label, middle, size, INK))
+        items.append(placed_text(label, middle, size, INK))
     return items
 
 
 def _totals(grid: _Grid, totals: list[int]) -> list[Item]:
     right = grid.right + GAP + text_width("images", LABEL_SIZE)
-    items: list[Item] = [_right_aligned("images", right, grid.top - 8.0, LABEL_SIZE, FAINT)]
+    items: list[Item] = [_ending_at("images", Point(right, grid.top - 8.0), LABEL_SIZE, FAINT)]
     for row, total in enumerate(totals):
         text = f"{total:,}"
         size = min(LABEL_SIZE, (right - grid.right - 1.0) / text_width(text, 1.0))
-        items.append(_right_aligned(text, right, grid.middle(row, 0).y, size, FAINT))
+        items.append(_ending_at(text, Point(right, grid.middle(row, 0).y), size, FAINT))
     return items
 
 
@@ -200,22 +191,18 @@ def _key(with_numbers: bool) -> Panel:
     left = max(text_width(name, LABEL_SIZE) for name in ("recognised", "mistaken")) + GAP
     for number, (name, shares) in enumerate((("recognised", RIGHT_KEY), ("mistaken", WRONG_KEY))):
         middle = number * row + height / 2
-        items.append(_right_aligned(name, left - GAP, middle, LABEL_SIZE, FAINT))
+        items.append(_ending_at(name, Point(left - GAP, middle), LABEL_SIZE, FAINT))
         for index, share in enumerate(shares):
             fill, ink = _paint(share, right=number == 0)
             x = left + index * (swatch + 2.0)
             items.append(Box(x, number * row, swatch, height, fill, NONE, 0.0))
             center = Point(x + swatch / 2, middle)
-            items.append(centered_text(f"{round(100 * share)} %", center, 8.0, ink))
+            items.append(placed_text(f"{round(100 * share)} %", center, 8.0, ink))
     below = 2 * row + CAPTION_SIZE / 2
     note = "of a class's images" + ("; in the cells, in percent" if with_numbers else "")
-    items.append(Text(left, baseline_for(below, 8.0), note, 8.0, FAINT))
+    items.append(placed_text(note, Point(left, below), 8.0, FAINT, align=0.0))
     width = max(left + len(RIGHT_KEY) * (swatch + 2.0), left + text_width(note, 8.0))
     return Panel(width, below + 8.0, tuple(items))
-
-
-def _right_aligned(text: str, right: float, middle: float, size: float, color: str) -> Text:
-    return Text(right - text_width(text, size), baseline_for(middle, size), text, size, color)
 
 
 def _percent(share: float) -> str:
@@ -226,10 +213,7 @@ def _percent(share: float) -> str:
 
 
 def _paint(share: float, right: bool) -> tuple[str, str]:
-    """A cell's colour, and that of text on it.
-
-    Mistakes are mostly of few percent: the square root makes them visible.
-    """
+    """A cell's colour, and that of text on it; the root makes mistakes of few percent visible."""
     stops = RIGHT if right else WRONG
     index = (share if right else math.sqrt(share)) * (len(stops) - 1)
     lower = min(int(index), len(stops) - 2)

@@ -6,24 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from prnas.drawing.typeface import text_width
 from prnas.io.atomic import write_output
 
 SUFFIXES = (".svg", ".png", ".pdf")
 FONT_FAMILIES = "DejaVu Sans, Verdana, sans-serif"
 
-# Advance widths of DejaVu Sans in 1/2048 em, from the space to the tilde.
-_ASCII_WIDTHS = (
-    *(651, 821, 942, 1716, 1303, 1946, 1597, 563, 799, 799, 1024, 1716, 651, 739, 651, 690),
-    *(1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 690, 690, 1716, 1716, 1716),
-    *(1087, 2048, 1401, 1405, 1430, 1577, 1294, 1178, 1587, 1540, 604, 604, 1343, 1141, 1767),
-    *(1532, 1612, 1235, 1612, 1423, 1300, 1251, 1499, 1401, 2025, 1403, 1251, 1403, 799, 690),
-    *(799, 1716, 1024, 1024, 1255, 1300, 1126, 1300, 1260, 721, 1300, 1298, 569, 569, 1186),
-    *(569, 1995, 1298, 1253, 1300, 1300, 842, 1067, 803, 1298, 1212, 1675, 1212, 1212, 1075),
-    *(1303, 690, 1303, 1716),
-)
-_OTHER_WIDTHS = {"×": 1716, "−": 1716, "–": 1024, "—": 2048, "·": 651, "→": 1716, "…": 2048}
-_UNKNOWN_WIDTH = 2048  # rather too wide than over the edge of its box
-_UNITS_PER_EM = 2048
 _HALF_CAPITAL = 0.365  # a baseline this far below the middle centres capitals and digits
 
 
@@ -37,27 +25,6 @@ class Rectangle(NamedTuple):
     y: float
     width: float
     height: float
-
-
-def text_width(text: str, size: float) -> float:
-    """How wide `text` is in DejaVu Sans of `size` points."""
-    units = sum(
-        _ASCII_WIDTHS[ord(char) - ord(" ")]
-        if " " <= char <= "~"
-        else _OTHER_WIDTHS.get(char, _UNKNOWN_WIDTH)
-        for char in text
-    )
-    return units * size / _UNITS_PER_EM
-
-
-def shortened(text: str, size: float, width: float) -> str:
-    """`text` on one line, cut with an ellipsis where it would be wider than `width`."""
-    line = " ".join(text.split())
-    if text_width(line, size) <= width:
-        return line
-    while line and text_width(line + "…", size) > width:
-        line = line[:-1]
-    return line + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +108,10 @@ def transformed(item: Item, dx: float = 0.0, dy: float = 0.0, scale: float = 1.0
             return replace(item, points=points)
 
 
-def baseline_for(middle: float, size: float) -> float:
-    """The baseline of a text whose capitals and digits are centred on `middle`."""
-    return middle + _HALF_CAPITAL * size
-
-
-def centered_text(text: str, middle: Point, size: float, color: str) -> Text:
-    x = middle.x - text_width(text, size) / 2
-    return Text(x, baseline_for(middle.y, size), text, size, color)
+def placed_text(text: str, at: Point, size: float, color: str, align: float = 0.5) -> Text:
+    """Text at the height of `at` that begins there (`align` 0), is centred (0.5) or ends (1)."""
+    x = at.x - align * text_width(text, size)
+    return Text(x, at.y + _HALF_CAPITAL * size, text, size, color)
 
 
 def to_svg(picture: Picture) -> str:
@@ -158,12 +121,10 @@ def to_svg(picture: Picture) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt" '
         f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT_FAMILIES}">'
     )
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', head]
-    lines.append(f"<title>{_escaped(picture.title)}</title>")
-    lines.append('<rect width="100%" height="100%" fill="#ffffff"/>')
-    lines.extend(_svg_element(item) for item in picture.items)
-    lines.append("</svg>")
-    return "\n".join(lines) + "\n"
+    title = f"<title>{_escaped(picture.title)}</title>"
+    paper = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', head, title, paper]
+    return "\n".join([*lines, *map(_svg_element, picture.items), "</svg>", ""])
 
 
 def _svg_element(item: Item) -> str:
@@ -226,10 +187,7 @@ def _escaped(text: str) -> str:
 
 
 def save(picture: Picture, path: str | os.PathLike[str]) -> None:
-    """Write the picture to `path`, whose suffix says how: `.svg`, `.png` or `.pdf`.
-
-    The file appears whole or not at all. PNG and PDF need matplotlib.
-    """
+    """Write a file, whole or not at all: `.svg`, `.png` or `.pdf`, as the path's suffix says."""
     target = Path(path)
     suffix = target.suffix.lower()
     if suffix not in SUFFIXES:

@@ -17,15 +17,12 @@ ROUNDINGS = 4  # Two ways of computing the same round differently; twice of that
 
 @dataclass(frozen=True, slots=True)
 class ReferenceBatch:
-    """A batch of images, as pixels from 0 to 1 and normalised, and the model's logits for it.
-
-    `rounding` is the largest difference of the logits from those in double precision.
-    """
+    """A batch of images, as pixels from 0 to 1 and normalised, and the model's logits for it."""
 
     pixels: Tensor
     normalized: Tensor
     logits: Tensor
-    rounding: float
+    rounding: float  # the largest difference of the logits from those in double precision
 
     @property
     def largest_logit(self) -> float:

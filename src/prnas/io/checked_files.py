@@ -21,10 +21,7 @@ def read_file(path: Path, most: int) -> bytes:
 
 
 def read_verified(path: Path, checksum: str, most: int | None = None) -> bytes | None:
-    """The bytes of a file if they have this SHA-256 and are no more than `most`, else `None`.
-
-    An `OSError` if it is a pipe or a device, or cannot be read.
-    """
+    """The bytes of a plain file if they have this SHA-256 and are at most `most`, else `None`."""
     size = _size(path)
     if most is not None and size > most:
         return None

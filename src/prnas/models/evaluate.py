@@ -102,13 +102,9 @@ class Evaluation:
             "seconds": self.seconds,
             "speed": [speed.to_json() for speed in self.speeds],
             "classes": [
-                {
-                    "name": result.name,
-                    "images": result.images,
-                    "right": result.correct,
-                    "accuracy": result.accuracy,
-                }
-                for result in self.classes
+                {"name": each.name, "images": each.images, "right": each.correct}
+                | {"accuracy": each.accuracy}
+                for each in self.classes
             ],
             "confusion": [list(row) for row in self.confusion],
         }

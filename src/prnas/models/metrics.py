@@ -11,10 +11,7 @@ Z_95 = 1.959963984540054  # 95 % of a normal distribution are this many deviatio
 
 
 def ranks(logits: Tensor, labels: Tensor) -> Tensor:
-    """The rank of each image's right class, from 0; among equals, the first class comes first.
-
-    Logits are (n, classes), labels (n,). An image counts for top-k where its rank is below k.
-    """
+    """The rank of each image's right class, from 0; among equals, the first class comes first."""
     own = logits.gather(1, labels[:, None])
     above = (logits > own).sum(1)
     classes = torch.arange(logits.shape[1], device=logits.device)
@@ -34,10 +31,7 @@ def loss_sum(logits: Tensor, labels: Tensor) -> float:
 
 
 def interval(right: int, total: int) -> tuple[float, float]:
-    """Where the true accuracy lies, with 95 % confidence, if `right` of `total` images are right.
-
-    Wilson's score interval: it stays within 0 and 1, and is sound for few images, too.
-    """
+    """Wilson's 95 % interval of the true accuracy, if `right` of `total` images are right."""
     share, z2 = right / total, Z_95**2 / total
     middle = (share + z2 / 2) / (1 + z2)
     half = math.sqrt(z2 * (share * (1 - share) + z2 / 4)) / (1 + z2)

@@ -84,10 +84,7 @@ def save_model(folder: Path, network: nn.Module, card: ModelCard) -> None:
 
 
 def _model_files(path: Path) -> tuple[Path, Path]:
-    """The weights and the card of a model.
-
-    `path` is its folder, one of its files, the run's folder, or NAME.safetensors or NAME.json.
-    """
+    """The weights and the card of a model; `path` is what `load` takes."""
     pairs = [(folder / WEIGHTS, folder / CARD) for folder in (path, path / FOLDER)]
     if path.name in (WEIGHTS, CARD) and is_file(path):
         return path.with_name(WEIGHTS), path.with_name(CARD)
@@ -105,10 +102,7 @@ def _model_files(path: Path) -> tuple[Path, Path]:
 
 
 def load(path: Path | str) -> Model:
-    """A trained model, in evaluation mode: from its folder, one of its files, or a run's folder.
-
-    Nothing is unpickled; the weights are verified by their checksum.
-    """
+    """A trained model, in evaluation mode, by its folder, one of its files, or a run's folder."""
     weights_file, card_file = _model_files(Path(path))
     with reading(card_file):
         card, checksum = ModelCard.loads(read_file(card_file, MOST_CARD_BYTES).decode())

@@ -104,10 +104,7 @@ def check_card(card: ModelCard) -> None:
 
 
 def find_images(paths: Iterable[Path]) -> ImageFiles:
-    """The files among `paths`, and in folders all that are images by their ending, sorted.
-
-    Hidden files are left out, and links to folders are not followed.
-    """
+    """The files among `paths`, and of folders those whose ending is an image's, sorted."""
     files: list[Path] = []
     broken: list[BrokenPictureError] = []
     ignored = 0

@@ -14,17 +14,8 @@ from torch.nn import functional as F
 
 from prnas.nets.operations import ConvChain, SeparableConv, build
 from prnas.nets.weights import construct, draw_weight
-from prnas.space.morphisms import (
-    GROW_DILATION,
-    GROW_KERNEL,
-    INSERT_EXPANSION,
-    MORPHISMS,
-    SHRINK_DILATION,
-    SHRINK_KERNEL,
-    WIDEN,
-    Morphism,
-    morphs,
-)
+from prnas.space import morphisms as space
+from prnas.space.morphisms import MORPHISMS, Morphism, morphs
 from prnas.space.operations import OPERATIONS, Operation
 
 # Fills the child's module (all new weights) from its parent's; each is what `build` makes of the
@@ -97,12 +88,12 @@ def _widen(child: ConvChain, parent: ConvChain, generator: torch.Generator) -> N
 
 
 INHERITANCE: dict[str, Rule] = {
-    GROW_KERNEL.name: _depthwise(lambda weight: F.pad(weight, (1, 1, 1, 1))),
-    SHRINK_KERNEL.name: _depthwise(lambda weight: weight[:, :, 1:-1, 1:-1]),
-    GROW_DILATION.name: _depthwise(lambda weight: weight),
-    SHRINK_DILATION.name: _depthwise(lambda weight: weight),
-    INSERT_EXPANSION.name: _insert_expansion,
-    WIDEN.name: _widen,
+    space.GROW_KERNEL.name: _depthwise(lambda weight: F.pad(weight, (1, 1, 1, 1))),
+    space.SHRINK_KERNEL.name: _depthwise(lambda weight: weight[:, :, 1:-1, 1:-1]),
+    space.GROW_DILATION.name: _depthwise(lambda weight: weight),
+    space.SHRINK_DILATION.name: _depthwise(lambda weight: weight),
+    space.INSERT_EXPANSION.name: _insert_expansion,
+    space.WIDEN.name: _widen,
 }
 
 

@@ -36,10 +36,7 @@ def mask(
 
 
 class Cell(nn.Module):
-    """A cell of the final network: two edges into each node. It reads rectified images.
-
-    Whatever reads a cell wants its ReLU: with `rectify`, that is what it hands on.
-    """
+    """A cell of the final network: it reads rectified images and, with `rectify`, returns such."""
 
     def __init__(self, cell: space.Cell, plan: CellPlan, output: Output) -> None:
         super().__init__()

@@ -115,10 +115,7 @@ def _range(strips: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
 
 
 def _complete(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A config with the defaults of fields that are newer than its run.
-
-    A config that this release cannot read stays as it is.
-    """
+    """A config with the defaults of newer fields; one that cannot be read stays as it is."""
     try:
         return config_from_data(dict(config)).to_data()
     except FormatError:

@@ -1,19 +1,13 @@
 """The cycles of a search for the page: pools, architecture weights, who left and who came."""
 
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 from typing import Any
 
 from prnas.drawing.colors import color_of
 from prnas.io.errors import FormatError
 from prnas.report.plain_data import rounded
 from prnas.runs.records import CycleRecord
-from prnas.space.analysis.statistics import (
-    kernel_shares,
-    parent_probability,
-    pool_similarity,
-    type_shares,
-)
+from prnas.space.analysis import statistics
 from prnas.space.change import Change, EdgeChange
 from prnas.space.genotype import MAX_NODES, ROLES, Role
 from prnas.space.operations import CATEGORIES, Operation, from_label
@@ -59,7 +53,7 @@ class Cycles:
                 self._set(role, edges)
             rows = zip(edges, weights, changes, strict=True)
             self._steps[role].append([self._edge(*row, record.cycle) for row in rows])
-            self.parents[role].append(rounded(parent_probability(changes)))
+            self.parents[role].append(rounded(statistics.parent_probability(changes)))
             self._set(role, list(map(_after, edges, changes)))
 
     def _edge(
@@ -86,14 +80,14 @@ class Cycles:
         candidates = [op for pool in edges for op in pool]
         self._now[role] = edges
         self._seen[role].update(candidates)
-        types = type_shares(candidates) if candidates else {}
-        kernels = kernel_shares(candidates)
-        similarities = [value for pool in edges if (value := pool_similarity(pool)) is not None]
+        types = statistics.type_shares(candidates) if candidates else {}
+        kernels = statistics.kernel_shares(candidates)
+        similarity = statistics.mean(map(statistics.pool_similarity, edges))
         self.pools[role].append(
             {
                 "types": {name: rounded(share) for name, share in types.items()},
                 "kernels": {str(size): rounded(share) for size, share in kernels.items()},
-                "similarity": rounded(fmean(similarities)) if similarities else None,
+                "similarity": rounded(similarity),
                 "discovered": len(self._seen[role]),
             }
         )
@@ -149,8 +143,5 @@ def _initial(nodes: int | None, labels: Sequence[Any]) -> Edges:
 
 def _positions(edges: int) -> list[tuple[int, int]]:
     """(node's state, input) of every edge; none for a number that no cell has."""
-    for nodes in range(1, MAX_NODES + 1):
-        positions = edge_positions(nodes)
-        if len(positions) >= edges:
-            return positions if len(positions) == edges else []
-    return []
+    cells = map(edge_positions, range(1, MAX_NODES + 1))
+    return next((positions for positions in cells if len(positions) == edges), [])

@@ -1,22 +1,41 @@
-"""From runs to a page."""
+"""From runs to a page: of a run, of several, or of a folder of seeds."""
 
+import re
+import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePath
 from typing import Any
 
 from prnas.io.atomic import write_atomically
 from prnas.report.comparison import comparison
-from prnas.report.group import GroupInfo, several_head
 from prnas.report.html import render
 from prnas.report.plots import compared_plots, plots_of, sections
 from prnas.report.search_view import SearchView
 from prnas.report.training_view import TrainingView
-from prnas.report.view import RunInfo, View
+from prnas.report.view import Facts, RunInfo, View, original_command
+
+SEED = re.compile(r"seed-([0-9]{1,9})")  # the folder of one of a group's runs
+OWN = ("Seed", "Started", "Folder")  # facts of a single run
+MOST_SEEDS_SHOWN = 20
 
 
 def view_of(info: RunInfo) -> View:
     return TrainingView(info) if info.is_training else SearchView(info)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInfo:
+    """A folder of runs seed-0, seed-1, … `seeds`: all that it will have, if it says so."""
+
+    name: str
+    folder: str
+    seeds: tuple[int, ...] = ()
+
+    def ended(self, views: Sequence[View]) -> bool:
+        """Seeds are trained one after the other: those to come count too."""
+        done = {PurePath(view.info.folder).name for view in views if view.ended}
+        return all(view.ended for view in views) and done >= {f"seed-{seed}" for seed in self.seeds}
 
 
 def page_data(views: Sequence[View], group: GroupInfo | None = None) -> dict[str, Any]:
@@ -48,7 +67,7 @@ def page_data(views: Sequence[View], group: GroupInfo | None = None) -> dict[str
         "comparison": compared,
         "curves": curves,
         "title": data["group"],
-        "head": several_head(views, group),
+        "head": _several_head(views, group),
     }
 
 
@@ -90,3 +109,46 @@ def write_page(
     write: Callable[[Path, bytes], None] = write_atomically,
 ) -> None:
     write(path, render(page_data(views, group)).encode())
+
+
+# --- the head of a page of several runs
+
+
+def _several_head(views: Sequence[View], group: GroupInfo | None) -> dict[str, Any]:
+    """What all the runs have in common, and what to do with a group as a whole."""
+    first, *others = [view.data()["facts"] for view in views]
+    common = [fact for fact in first if all(fact in other for other in others)]
+    facts = [(label, text) for label, text in common if label not in OWN]
+    if group is None:
+        return {"facts": facts, "commands": []}
+    if group.seeds:
+        facts.insert(0, ("Seeds", _seeds(views, group)))
+    facts.append(("Folder", group.folder))
+    return {"facts": facts, "commands": _commands(views, group)}
+
+
+def _seeds(views: Sequence[View], group: GroupInfo) -> str:
+    shown = ", ".join(map(str, group.seeds[:MOST_SEEDS_SHOWN]))
+    more = ", …" if len(group.seeds) > MOST_SEEDS_SHOWN else ""
+    ended = sum(view.ended for view in views)
+    state = "all finished" if group.ended(views) else f"{ended} of {len(group.seeds)} finished"
+    return f"{shown}{more} ({state})"
+
+
+def _commands(views: Sequence[View], group: GroupInfo) -> Facts:
+    folder, commands = shlex.quote(group.folder), Facts()
+    if group.seeds and views[0].info.is_training:
+        config = shlex.quote(f"{group.folder.rstrip('/')}/config.yaml")
+        repeat = f"prnas retrain {folder} {config} --seeds {len(group.seeds)}"
+        commands.append(("Repeat it with all seeds", repeat))
+        if not group.ended(views):
+            commands.append(("Watch it live", f"prnas watch {folder}"))
+            commands.append(("Go on if it stopped", f"prnas retrain --resume {folder}"))
+    best = next((view for view in views if view.ended and view.info.is_training), None)
+    if best is not None:
+        commands.append(("Evaluate a model", f"prnas evaluate {best.info.quoted}"))
+        commands.append(("Export a model", f"prnas export {best.info.quoted} -o model.onnx"))
+    original = original_command(views[0].info)
+    if original:
+        commands.append(("Started by", original))
+    return commands

@@ -6,17 +6,10 @@ from pathlib import Path
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
 from prnas.io.text import read_text
-from prnas.report.group import SEED, GroupInfo
-from prnas.report.page import view_of
+from prnas.report.page import SEED, GroupInfo, view_of
 from prnas.report.plain_data import list_at
 from prnas.report.view import RunInfo, View, sessions_of
-from prnas.runs.integrity import (
-    check_records,
-    check_run_config,
-    newest_state,
-    read_config_data,
-    written_by,
-)
+from prnas.runs import integrity
 from prnas.runs.named import genotype_and_data
 from prnas.runs.names import CONFIG, ENVIRONMENT, GENOTYPE, GROUP, RECORDS
 from prnas.runs.records import RecordReader
@@ -63,11 +56,8 @@ def read_group(folder: Path) -> GroupInfo | None:
 
 
 def read_info(folder: Path, name: str | None = None) -> RunInfo:
-    """What is known of a run beside its records; a `UserError` says what is wrong with it.
-
-    `name`: what it is called, if not like its folder.
-    """
-    config = read_config_data(folder / CONFIG)
+    """What is known of a run beside its records; `name`: if it is not that of its folder."""
+    config = integrity.read_config_data(folder / CONFIG)
     path, sessions = folder / ENVIRONMENT, ()
     with suppress(UserError):  # it only informs: without it the run is shown all the same
         if path.is_file():  # a pipe might never end
@@ -80,11 +70,11 @@ class RunFollower:
 
     def __init__(self, folder: Path, name: str | None = None) -> None:
         self.folder, self._name = folder, name
-        check_records(folder, folder / RECORDS)
+        integrity.check_records(folder, folder / RECORDS)
         self._reader = RecordReader(folder / RECORDS)
         info = read_info(folder, name)
-        if newest_state(folder):  # it says what config and genotype should be
-            check_run_config(folder, folder / CONFIG, info.config)
+        if integrity.newest_state(folder):  # it says what config and genotype should be
+            integrity.check_run_config(folder, folder / CONFIG, info.config)
             if (folder / GENOTYPE).is_file():
                 genotype_and_data(str(folder / GENOTYPE))
         self.view = view_of(info)
@@ -102,7 +92,7 @@ class RunFollower:
         except FormatError as error:
             self._reader = RecordReader(self.folder / RECORDS)
             self.view = view_of(self.view.info)
-            raise UserError(f"{error}{written_by(self.folder)}") from None
+            raise UserError(f"{error}{integrity.written_by(self.folder)}") from None
         return void or bool(records)
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from prnas.config.search import RELAXATIONS
+from prnas.data.catalog import ABOUT
 from prnas.report.cycles import Cycles
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
@@ -13,9 +14,7 @@ from prnas.space.scores import softmax
 
 CHANNELS, CELLS = 36, 20  # of the final network whose size is shown, as in the paper
 IMAGE = 32  # pixels, of the image that the MACs are for
-# Of the data sets with a name. A search's records do not say how many classes its images have.
-CLASSES = {"digits": 10, "cifar10": 10, "cifar100": 100, "fashion-mnist": 10}
-ASSUMED_CLASSES = 10
+ASSUMED_CLASSES = 10  # of images without a name: a search's records do not say it
 
 
 class SearchView(View):
@@ -26,19 +25,12 @@ class SearchView(View):
         self._schedule = _schedule(info.config)
         for epochs, grace, *_ in self._schedule:
             self.bands.append(Band(self.planned, self.planned + epochs, grace))
+            self.planned += epochs
         self.cycles = Cycles(
             whole_at(info.config, "network.nodes"),
             list_at(info.config, "space.initial_pool"),
             RELAXATIONS.get(str(pick(info.config, "architecture.relaxation")), softmax),
         )
-
-    @property
-    def ended(self) -> bool:
-        return self.genotype is not None
-
-    @property
-    def planned(self) -> int:
-        return self.bands[-1].end if self.bands else 0
 
     def add(self, record: Record) -> None:
         match record:
@@ -46,6 +38,7 @@ class SearchView(View):
                 self.cycles.add(record)
             case GenotypeRecord():
                 self.genotype = Genotype.from_json(record.genotype)
+                self.ended = True
             case _:
                 self.epochs.add(record)
 
@@ -72,8 +65,8 @@ class SearchView(View):
         """The size of the final network."""
         if self.genotype is None:
             return None
-        named = CLASSES.get(text_at(self.info.config, "data.name") or "")
-        classes = named or ASSUMED_CLASSES
+        about = ABOUT.get(text_at(self.info.config, "data.name") or "")
+        classes = about.classes if about else ASSUMED_CLASSES
         output = "mean" if pick(self.info.config, "network.output") == "mean" else "concat"
         size = network_size(
             self.genotype, CHANNELS, CELLS, classes, output=output, image_size=IMAGE
@@ -84,7 +77,7 @@ class SearchView(View):
             "channels": CHANNELS,
             "cells": CELLS,
             "classes": classes,
-            "assumed": named is None,
+            "assumed": about is None,
             "image": IMAGE,
             "paper": True,  # not the size that a training will have
         }
@@ -92,10 +85,10 @@ class SearchView(View):
     def _genotype(self) -> dict[str, Any] | None:
         if self.genotype is None:
             return None
-        cells = {role: self.genotype.cell(role) for role in ROLES}
+        cells = {role: self.genotype.cell(role).edges for role in ROLES}
         edges = {
-            role: [[state, edge.input, edge.op.label] for state, edge in cell.edges]
-            for role, cell in cells.items()
+            role: [[state, edge.input, edge.op.label] for state, edge in edges]
+            for role, edges in cells.items()
         }
         return {"pictures": cell_pictures(self.genotype), "edges": edges}
 

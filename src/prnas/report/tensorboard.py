@@ -9,13 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from prnas.runs.events import Callback, RunStart
-from prnas.runs.names import RECORDS, TENSORBOARD
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Record, read_records
+from prnas.runs.records import CycleRecord, EpochRecord
 from prnas.space.genotype import ROLES
-from prnas.space.pools import Pools
 
-MISSING = "TensorBoard files need tensorboardX: pip install 'prnas[tensorboard]'"
 Scalar = tuple[str, float]
 
 
@@ -23,57 +19,8 @@ def available() -> bool:
     return importlib.util.find_spec("tensorboardX") is not None
 
 
-class TensorboardCallback(Callback):
-    """Writes RUN/tensorboard from a run's records; nothing for a run without a folder.
-
-    A resumed run writes its records so far again, in place of all earlier points: the run's own
-    records, not the event files, know what of the interrupted session still counts.
-    """
-
-    def __init__(self) -> None:
-        self._writer: TensorboardWriter | None = None
-        self._epochs_of_cycles: tuple[int, ...] = ()
-
-    def on_start(self, start: RunStart) -> None:
-        if start.folder is None:
-            return
-        self._epochs_of_cycles = start.epochs_of_cycles
-        self._writer = TensorboardWriter(start.folder / TENSORBOARD)
-        records = start.folder / RECORDS
-        if start.resumed and records.exists():
-            self._write(read_records(records))
-
-    def on_epoch(self, record: EpochRecord) -> None:
-        self._write([record])
-
-    def on_batch(self, record: BatchRecord) -> None:
-        self._write([record])
-
-    def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
-        self._write([record])
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-
-    def _write(self, records: Iterable[Record]) -> None:
-        if self._writer is None:
-            return
-        for record in records:
-            if isinstance(record, EpochRecord):
-                self._writer.write(epoch_scalars(record), record.total_epoch + 1)
-            elif isinstance(record, BatchRecord):
-                epochs_done = sum(self._epochs_of_cycles[: record.cycle]) + record.epoch
-                self._writer.write([("batch/changed", record.batch)], epochs_done + 1)
-            elif isinstance(record, CycleRecord):
-                epochs_done = sum(self._epochs_of_cycles[: record.cycle + 1])
-                self._writer.write(cycle_scalars(record), epochs_done)
-        self._writer.flush()
-
-
 class TensorboardWriter:
-    """Writes event files into `folder`; an `ImportError` says what to install.
+    """Writes event files into `folder`.
 
     The step of every point is the number of epochs done; a point during an epoch counts for its
     end. TensorBoard forgets what earlier files in the folder say: a run that goes on feeds its
@@ -81,8 +28,6 @@ class TensorboardWriter:
     """
 
     def __init__(self, folder: Path) -> None:
-        if not available():
-            raise ImportError(MISSING)
         # Imported only here: an extra, and slow. This plain writer of records writes at once; the
         # package's usual writer queues in a thread.
         self._events: Any = importlib.import_module("tensorboardX.proto.event_pb2")
@@ -108,9 +53,7 @@ class TensorboardWriter:
         self._file.flush()
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._file.close()
 
     def _event(self, step: int, **content: Any) -> Any:
         return self._events.Event(wall_time=time.time(), step=step, **content)
@@ -124,18 +67,12 @@ def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
         yield f"loss/{name}", score.loss
         yield f"accuracy/{name}", score.accuracy
         yield f"images/{name}", score.images
-    if record.type == "epoch":
-        yield "schedule/cycle", record.cycle
-        yield "schedule/epoch", record.epoch
-        yield "schedule/grace", float(record.grace)
-    yield "schedule/steps", record.steps
-    if record.drop_path is not None:
-        yield "schedule/drop_path", record.drop_path
-    yield "schedule/lr", record.lr
+    of_cycle = ("cycle", "epoch", "grace") if record.type == "epoch" else ()
+    for name in (*of_cycle, "steps", "drop_path", "lr"):
+        yield from _numbers(f"schedule/{name}", getattr(record, name))
     yield "batch/size", record.batch
-    yield "speed/seconds", record.seconds
-    yield "speed/images_per_second", record.images_per_second
-    yield "speed/memory", record.memory
+    for name in ("seconds", "images_per_second", "memory"):
+        yield f"speed/{name}", getattr(record, name)
     for name, seconds in record.seconds_for.items():
         yield f"seconds/{name}", seconds
 

@@ -22,18 +22,11 @@ class TrainingView(View):
         super().__init__(info)
         self.trained: TrainedRecord | None = None
         self.genotype = _genotype(pick(info.config, "genotype"))
-
-    @property
-    def ended(self) -> bool:
-        return self.trained is not None
-
-    @property
-    def planned(self) -> int:
-        return whole_at(self.info.config, "training.epochs") or 0
+        self.planned = whole_at(info.config, "training.epochs") or 0
 
     def add(self, record: Record) -> None:
         if isinstance(record, TrainedRecord):
-            self.trained = record
+            self.trained, self.ended = record, True
         else:
             self.epochs.add(record)
 

@@ -108,20 +108,13 @@ class View(ABC):
     def __init__(self, info: RunInfo) -> None:
         self.info = info
         self.genotype: Genotype | None = None  # as far as it is known
+        self.ended = False
+        self.planned = 0  # epochs that the run will have, as far as it is known
         self.epochs = Epochs()
         self.bands: list[Band] = []
 
     @abstractmethod
     def add(self, record: Record) -> None: ...
-
-    @property
-    @abstractmethod
-    def ended(self) -> bool: ...
-
-    @property
-    @abstractmethod
-    def planned(self) -> int:
-        """The number of epochs that the run will have, as far as it is known."""
 
     @abstractmethod
     def data(self) -> dict[str, Any]: ...

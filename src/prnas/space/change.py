@@ -6,15 +6,15 @@ from typing import Annotated, Any, ClassVar
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import validated
+from prnas.space.checks import STRICT
 from prnas.space.genotype import Role
-from prnas.space.operations import STRICT, OperationField
+from prnas.space.operations import OperationField
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
     """A candidate that left, with the probability (softmax of its pool) it was judged by."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     op: OperationField
     probability: float
 
@@ -28,7 +28,6 @@ class Added:
     that the edge had held before.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     op: OperationField
     parent: OperationField
     morphism: str
@@ -41,7 +40,6 @@ class Added:
 class EdgeChange:
     """What happens to one edge's pool: who leaves, then who comes in."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     pruned: Annotated[tuple[Pruned, ...], Field(strict=False)] = ()
     added: Annotated[tuple[Added, ...], Field(strict=False)] = ()
 
@@ -50,7 +48,6 @@ class EdgeChange:
 class CellChange:
     """One change for each edge of a cell, in the order of its pools."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     edges: Annotated[tuple[EdgeChange, ...], Field(strict=False)]
 
 
@@ -58,7 +55,7 @@ class CellChange:
 class Change:
     """What happens to both cells at the end of a cycle."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     normal: CellChange
     reduction: CellChange
 

@@ -1,11 +1,11 @@
 """The genotype from the pools and architecture weights of the last cycle."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
 from prnas.space.change import CellChange, Change, EdgeChange, Pruned
-from prnas.space.edge_pool import EdgePool, ranking
+from prnas.space.edge_pool import ranking
 from prnas.space.genotype import NUM_INPUTS, ROLES, Cell, Edge, Genotype, Role
 from prnas.space.operations import Operation, Skip, Zero
 from prnas.space.pools import CellPools, CellWeights, Pools
@@ -40,10 +40,15 @@ def derive_cell(
     scores: Scores = softmax,
 ) -> tuple[Cell, CellChange]:
     """One cell of `derive`."""
-    edges = [
-        _ranked_edge(position, pool, alphas, generator, scores)
-        for position, pool, alphas in zip(pools.positions, pools.edges, weights, strict=True)
-    ]
+    edges: list[_RankedEdge] = []
+    for position, pool, alphas in zip(pools.positions, pools.edges, weights, strict=True):
+        values = checked_scores(scores, alphas, len(pool.candidates))
+        scored = tuple(zip(pool.candidates, values, strict=True))
+        ranked = [scored[index] for index in ranking(values, alphas, generator)]
+        ranked = tuple((op, score) for op, score in ranked if not isinstance(op, Zero))
+        if not ranked:
+            raise ValueError(f"edge {position[1]}→{position[0]} holds nothing but 'zero'")
+        edges.append(_RankedEdge(*position, scored, ranked, tie=generator.random()))
     states = range(NUM_INPUTS, NUM_INPUTS + pools.num_nodes)
     while True:
         nodes = [_choose(edges, state) for state in states]
@@ -76,22 +81,6 @@ class _RankedEdge:
     def change(self) -> EdgeChange:
         best = self.ranked[0][0]
         return EdgeChange(tuple(Pruned(op, score) for op, score in self.pool if op != best))
-
-
-def _ranked_edge(
-    position: tuple[int, int],
-    pool: EdgePool,
-    alphas: Sequence[float],
-    generator: Random,
-    scores: Scores,
-) -> _RankedEdge:
-    values = checked_scores(scores, alphas, len(pool.candidates))
-    scored = tuple(zip(pool.candidates, values, strict=True))
-    ranked = [scored[index] for index in ranking(values, alphas, generator)]
-    ranked = tuple((op, score) for op, score in ranked if not isinstance(op, Zero))
-    if not ranked:
-        raise ValueError(f"edge {position[1]}→{position[0]} holds nothing but 'zero'")
-    return _RankedEdge(*position, scored, ranked, tie=generator.random())
 
 
 def _choose(edges: list[_RankedEdge], state: int) -> list[_RankedEdge]:

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from operator import attrgetter
 from random import Random
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from prnas.space.change import Added, EdgeChange, Pruned
+from prnas.space.checks import checked_tuple
 from prnas.space.morphisms import MORPHISMS, morphs
-from prnas.space.operations import STRICT, Conv, Operation, OperationField, checked_tuple
+from prnas.space.operations import Conv, Operation, OperationField
 from prnas.space.scores import Scores, as_probabilities, checked_scores, softmax
 from prnas.space.setting import Limits
 
@@ -20,20 +20,15 @@ from prnas.space.setting import Limits
 class Arrival:
     """How a candidate came to an edge: by a morphism of its parent, or with the initial pool."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     op: OperationField
     parent: OperationField | None = None
     morphism: str | None = None
-
-
-_OP = attrgetter("op")
 
 
 @dataclass(frozen=True, slots=True)
 class EdgePool:
     """The candidates of one edge now, and every arrival so far in order."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     candidates: Annotated[tuple[OperationField, ...], Field(strict=False)]
     births: Annotated[tuple[Arrival, ...], Field(strict=False)]
 
@@ -54,7 +49,7 @@ class EdgePool:
     @property
     def ever_held(self) -> frozenset[Operation]:
         """Every operation that the edge has ever held."""
-        return frozenset(map(_OP, self.births))
+        return frozenset(birth.op for birth in self.births)
 
     def apply(self, change: EdgeChange) -> "EdgePool":
         """The pool after a change: survivors in their old order, then the children."""
@@ -70,7 +65,7 @@ class EdgePool:
                 names = f"'{child.parent.label}' by '{child.morphism:.60}'"
                 raise ValueError(f"'{child.op.label}' is no child of {names}")
         born = tuple(Arrival(child.op, child.parent, child.morphism) for child in change.added)
-        return EdgePool(survivors + tuple(map(_OP, born)), self.births + born)
+        return EdgePool(survivors + tuple(child.op for child in born), self.births + born)
 
     def evolve(
         self,
@@ -81,10 +76,7 @@ class EdgePool:
         generator: Random,
         scores: Scores = softmax,
     ) -> tuple["EdgePool", EdgeChange]:
-        """Prune, then replace: an edge's part in the end of a cycle.
-
-        `keep` candidates stay, and up to `number` children of theirs come in.
-        """
+        """Prune, then replace: `keep` candidates stay, up to `number` children come in."""
         if keep < 1:
             raise ValueError(f"a pool keeps at least one candidate, got {keep}")
         values = checked_scores(scores, weights, len(self.candidates))
@@ -104,10 +96,7 @@ class EdgePool:
     def _survivors(
         self, scores: Sequence[float], weights: Sequence[float], keep: int, generator: Random
     ) -> list[int]:
-        """The `keep` candidates of the highest scores, and the best convolution in any case.
-
-        The generator breaks ties.
-        """
+        """The `keep` candidates of the highest scores, and the best convolution in any case."""
         ranked = ranking(scores, weights, generator)
         survivors = ranked[:keep]
         convs = [index for index in ranked if isinstance(self.candidates[index], Conv)]
@@ -138,10 +127,7 @@ class EdgePool:
 
 
 def ranking(scores: Sequence[float], weights: Sequence[float], generator: Random) -> list[int]:
-    """Indices from the highest score to the lowest, those of equal scores by weight.
-
-    Candidates that are equal in both come in an order drawn by the generator.
-    """
+    """Indices by falling score, then weight; the generator draws the order of equals."""
     indices = list(range(len(scores)))
     generator.shuffle(indices)
     return sorted(indices, key=lambda index: (-scores[index], -weights[index]))

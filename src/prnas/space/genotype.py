@@ -8,16 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import check_header, parse_json, validated
-from prnas.space.operations import (
-    OPERATIONS,
-    STRICT,
-    Operation,
-    OperationField,
-    Zero,
-    checked_int,
-    checked_tuple,
-    to_json,
-)
+from prnas.space.checks import STRICT, checked_int, checked_tuple
+from prnas.space.operations import OPERATIONS, Operation, OperationField, Zero, to_json
 
 FORMAT = "prnas-genotype"
 VERSION = 1
@@ -34,7 +26,6 @@ class Edge:
     States 0 and 1 are the outputs of the two cells before, 2 is the first node, and so on.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     input: int
     op: OperationField
 
@@ -57,7 +48,6 @@ class Cell:
     that they need not (NASNet and AmoebaNet apply two operations to the same state).
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     nodes: Annotated[tuple[tuple[Edge, Edge], ...], Field(strict=False)]
     concat: Annotated[tuple[int, ...], Field(strict=False)]
     repeated_inputs: bool = False
@@ -123,7 +113,7 @@ class Cell:
 class Genotype:
     """The two cells that a whole network repeats."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     normal: Cell
     reduction: Cell
 

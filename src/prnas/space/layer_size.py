@@ -22,10 +22,7 @@ def halved(pixels: Pixels) -> Pixels:
 
 
 def conv_size(weights: int, pixels: Pixels) -> NetworkSize:
-    """A convolution of so many weights, without bias, that makes `pixels`.
-
-    A linear layer is one that makes a single pixel, (1, 1).
-    """
+    """A convolution without bias that makes `pixels`; a linear layer makes one, (1, 1)."""
     return NetworkSize(weights, weights * pixels[0] * pixels[1])
 
 

@@ -22,6 +22,7 @@ from pydantic import (
     TypeAdapter,
 )
 
+from prnas.space.checks import LARGEST, STRICT, checked_int, checked_kernel, checked_tuple
 from prnas.space.layer_size import (
     NetworkSize,
     Pixels,
@@ -31,30 +32,7 @@ from prnas.space.layer_size import (
     pointwise_bn_size,
 )
 
-# A bound that no sensible network reaches; it keeps a typo from allocating the machine.
-LARGEST = 1_000
-STRICT = ConfigDict(extra="forbid", strict=True)
 Parameter = int | str | tuple[int, ...]
-
-
-def checked_int(name: str, value: object, least: int = 1, most: int = LARGEST) -> int:
-    """`value`, or a `ValueError` that says the rule and what came instead."""
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{name} must be a whole number from {least} to {most}, got {value!r:.60}")
-    return value
-
-
-def checked_kernel(value: object, least: int = 1) -> None:
-    """Kernels are odd, so that they have a centre."""
-    if checked_int("kernel", value, least) % 2 == 0:
-        raise ValueError(f"kernel must be odd, got {value}")
-
-
-def checked_tuple(name: str, value: object) -> tuple[Any, ...]:
-    """Written by hand, a list is as good as a tuple; kept, it must be hashable."""
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"{name} must be a list, got {value!r:.60}")
-    return tuple(cast(list[Any], value))
 
 
 @total_ordering

@@ -9,9 +9,10 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import validated
 from prnas.space.change import CellChange, Change
+from prnas.space.checks import STRICT, checked_int
 from prnas.space.edge_pool import EdgePool
 from prnas.space.genotype import MAX_NODES, NUM_INPUTS, Role
-from prnas.space.operations import STRICT, Operation, checked_int
+from prnas.space.operations import Operation
 from prnas.space.scores import Scores, softmax
 from prnas.space.setting import Limits
 
@@ -29,7 +30,6 @@ def edge_positions(num_nodes: int) -> list[tuple[int, int]]:
 class CellPools:
     """A pool for each edge of a cell: 14 for four nodes."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     num_nodes: int
     edges: Annotated[tuple[EdgePool, ...], Field(strict=False)]
 
@@ -79,7 +79,7 @@ class CellPools:
 class Pools:
     """The pools of both cells: the whole state of a search space under way."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     normal: CellPools
     reduction: CellPools
 

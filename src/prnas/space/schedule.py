@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from prnas.space.operations import STRICT, checked_int, checked_tuple
+from prnas.space.checks import checked_int, checked_tuple
 
 MOST_EPOCHS = 100_000
 MOST_CELLS = 200
@@ -23,7 +23,6 @@ class Cycle:
     shape the supernet during the cycle.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     epochs: int
     grace_epochs: int
     morphisms: int
@@ -69,7 +68,6 @@ class Cycle:
 class Schedule:
     """All cycles of a search, checked as a whole: one error names every problem."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
     cycles: Annotated[tuple[Cycle, ...], Field(strict=False)]
 
     def __post_init__(self) -> None:

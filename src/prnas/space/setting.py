@@ -8,31 +8,15 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.errors import FormatError, suggestion
 from prnas.io.reading import validated
-from prnas.space.operations import (
-    LARGEST,
-    OPERATIONS,
-    STRICT,
-    Conv,
-    Operation,
-    OperationField,
-    Pool,
-    Skip,
-    Zero,
-    checked_int,
-    checked_kernel,
-    checked_tuple,
-)
+from prnas.space.checks import LARGEST, STRICT, checked_int, checked_kernel, checked_tuple
+from prnas.space.operations import OPERATIONS, Conv, Operation, OperationField, Pool, Skip, Zero
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds within which convolutions may be morphed; `None` is no bound.
+    """The bounds within which convolutions may be morphed; `None` is no bound."""
 
-    Kernel 1 with dilation above 1 computes the same as dilation 1, so it lies outside.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
-    dilated_1x1: ClassVar[bool] = False
+    dilated_1x1: ClassVar[bool] = False  # kernel 1, dilated or not, computes the same
     kernel_min: int = 3
     kernel_max: int = 7
     dilation_max: int = 2
@@ -81,7 +65,7 @@ INITIAL_POOL: tuple[Operation, ...] = (Pool("max", 3), Pool("avg", 3), Skip(), C
 class Setting:
     """A search space: limits for the morphisms, and the pool that every edge starts with."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     name: str = "own"
     limits: Limits = Limits()
     initial_pool: Annotated[tuple[OperationField, ...], Field(strict=False)] = INITIAL_POOL

@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, ConfigDict, PlainSerializer, TypeAdapter
 
 from prnas.io.errors import FormatError, suggestion
 from prnas.io.reading import parse_json
+from prnas.space.checks import STRICT
 from prnas.space.genotype import Genotype
-from prnas.space.operations import STRICT
 
 Error = tuple[float, float | None]  # mean and standard deviation, in per cent
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from prnas.report.group import GroupInfo
-from prnas.report.page import write_page
+from prnas.report.page import GroupInfo, write_page
 from tests.support.synthetic_runs import NAMES
 from tests.support.views import search_view, training_view
 

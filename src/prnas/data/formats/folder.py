@@ -154,13 +154,13 @@ def _scan(files: list[_File]) -> tuple[dict[Path, bool], Broken]:
     """Which images are grey, and which cannot even be opened."""
     grey: dict[Path, bool] = {}
     broken: Broken = {}
-    with bar("looking at images", len(files)) as shown:
+    with bar("looking at images", len(files)) as progress:
         for file in files:
             try:
                 grey[file.path] = is_grey(file.path)
             except BrokenPictureError as error:
                 broken[file.path] = error
-            shown.advance()
+            progress.advance()
     return grey, broken
 
 
@@ -178,12 +178,12 @@ def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[n
 
     # Threads are enough here: Pillow decodes without holding Python's lock.
     with (
-        bar("reading images", len(files)) as shown,
+        bar("reading images", len(files)) as progress,
         ThreadPoolExecutor(max(1, options.threads)) as threads,
         warnings.catch_warnings(action="ignore"),  # Pillow's; what matters is refused.
     ):
         for _ in threads.map(decode, range(len(files))):
-            shown.advance()
+            progress.advance()
     return pixels, broken
 
 

@@ -244,10 +244,7 @@ def _described(array: _Array) -> str:
 
 
 def read_digits() -> ImageSet:
-    """The digits inside the package: 1,438 training and 359 test images, 8x8, grey.
-
-    Real images for a first search, without a network. `digits.md` names their source.
-    """
+    """The digits inside the package: 1,438 to train, 359 to test; `digits.md` names the source."""
     raw = resources.files("prnas.data.formats").joinpath("digits.npz").read_bytes()
     with np.load(io.BytesIO(raw), allow_pickle=False) as file:
         parts = [(file[f"x_{name}"], file[f"y_{name}"]) for name in ("train", "test")]

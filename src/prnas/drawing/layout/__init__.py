@@ -14,8 +14,6 @@ from prnas.drawing.layout.graph import Graph, Link, Segment, build_graph, order_
 from prnas.drawing.layout.heights import Ports, Spacing, middles_of, ports_of
 from prnas.drawing.picture import Point, Rectangle
 
-__all__ = ["Layout", "Link", "Route", "Size", "Spacing", "lay_out"]
-
 
 class Size(NamedTuple):
     width: float

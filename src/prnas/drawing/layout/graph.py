@@ -15,15 +15,11 @@ _PATIENCE = 20_000  # items times orders to try, so that a huge graph still ends
 
 
 class Link(NamedTuple):
-    """From box `source` to box `target`, in a later column.
-
-    Links of one `bundle` have the source or the target in common, and run as one line
-    for as long as they go the same way.
-    """
+    """From a box to one in a later column; links of a bundle share an end."""
 
     source: int
     target: int
-    bundle: int | None = None
+    bundle: int | None = None  # its links run as one line for as long as they go the same way
 
 
 class Segment(NamedTuple):

@@ -124,10 +124,7 @@ class _Heights:
         return least, most
 
     def straighten(self, groups: Sequence[list[int]]) -> None:
-        """Bring each group to one height; `groups` hold all items, none after a group below it.
-
-        Pushing downwards and upwards both keep the distances, and so does their mean.
-        """
+        """Bring each group to one height; `groups` hold all items, none after a group below it."""
         targets = [sum(self.middle[item] for item in group) / len(group) for group in groups]
         pushed: list[dict[int, float]] = []
         for downwards in (True, False):
@@ -137,7 +134,7 @@ class _Heights:
                 pushed_to = max(target, least) if downwards else min(target, most)
                 self.middle.update(dict.fromkeys(group, pushed_to))
             pushed.append(dict(self.middle))
-        down, up = pushed
+        down, up = pushed  # both keep the distances, and so does their mean
         self.middle = {item: (down[item] + up[item]) / 2 for item in self.middle}
 
     def settle(self, group: list[int]) -> None:

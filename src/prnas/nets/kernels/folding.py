@@ -16,10 +16,7 @@ from prnas.nets.kernels.layouts import as_matrix
 
 
 class ScaledProduct(ABC):
-    """`scale * BN(D W^T)`, with BN's statistics from the batch or running.
-
-    `bias`, one value a channel, is left for the caller to add once for many products.
-    """
+    """`scale * BN(D W^T)`, with BN's statistics from the batch or running."""
 
     keeps_output: ClassVar[bool]  # `output` is then a cheap pass over what is kept
 
@@ -37,7 +34,7 @@ class ScaledProduct(ABC):
             self.mean, self.variance = bn.running_mean, bn.running_var
         self.reciprocal = (self.variance + bn.eps).rsqrt_()
         self.scaled = self.reciprocal if scale is None else self.reciprocal * scale
-        self.bias = -self.mean * self.scaled
+        self.bias = -self.mean * self.scaled  # for the caller to add, once for many products
 
     @abstractmethod
     def batch_statistics(self, pixels: Tensor) -> tuple[Tensor, Tensor]:

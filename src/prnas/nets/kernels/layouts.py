@@ -31,10 +31,7 @@ def as_images(matrix: Tensor, like: Tensor) -> Tensor:
 
 
 def split_phases(images: Tensor, step: int) -> Tensor:
-    """The step x step phases of every image, as a batch of smaller images.
-
-    A convolution of dilation `step` becomes an undilated one there, which has fast kernels.
-    """
+    """The step x step phases of images, as a batch: there a dilation of `step` is none."""
     batch, channels, height, width = images.shape
     rows, columns = height // step, width // step
     pixels = images.permute(0, 2, 3, 1).reshape(batch, rows, step, columns, step, channels)

@@ -13,12 +13,9 @@ from prnas.nets.kernels.layouts import as_images, as_matrix, merge_phases, split
 
 
 class Link(ABC):
-    """Convolutions of a ReLU'd input, the last of them a pointwise product, and its BN.
+    """Convolutions of a ReLU'd input, the last of them a pointwise product, and its BN."""
 
-    `phases`: the layout of what it makes (see `split_phases`); 1 is the plain one.
-    """
-
-    phases = 1
+    phases = 1  # the layout of what it makes (see `split_phases`); 1 is the plain one
 
     def __init__(self, convs: Sequence[Conv2d], bn: BatchNorm2d) -> None:
         self.convs, self.bn = convs, bn
@@ -82,10 +79,7 @@ class SeparableLink(Link):
 
 
 class PointwiseLink(Link):
-    """A pointwise convolution, in one block or, for a factorized reduction, in two.
-
-    A factorized reduction reads both of its images, one channel block each.
-    """
+    """A pointwise convolution, or the two of a factorized reduction, each of a channel block."""
 
     def matrix(self) -> Tensor:
         blocks = [weight.flatten(1) for weight in self.parameters()]

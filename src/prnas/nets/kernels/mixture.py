@@ -52,12 +52,9 @@ class _SavedLink:
 def mix(
     candidates: Sequence[MixedCandidate], tensors: Sequence[Tensor], training: bool, recompute: bool
 ) -> Tensor:
-    """The node. `tensors`: features, then mixing weights of the edges, then parameters.
-
-    Under autocast it computes in single precision all the same: batch statistics need it.
-    """
+    """The node. `tensors`: features, then mixing weights of the edges, then parameters."""
     device = tensors[0].device.type
-    if torch.is_autocast_enabled(device):
+    if torch.is_autocast_enabled(device):  # batch statistics need single precision all the same
         with torch.autocast(device, enabled=False):
             return mix(candidates, [tensor.float() for tensor in tensors], training, recompute)
     node: Any = _Mixture.apply(candidates, training, recompute, *tensors)

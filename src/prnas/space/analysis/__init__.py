@@ -1,1 +1,1 @@
-"""The space looked at: counts, distances, statistics, random cells."""
+"""The space looked at: counts, distances, statistics."""

@@ -32,12 +32,12 @@ def kernel_shares(operations: Iterable[Operation]) -> dict[int, float]:
 
 def pool_similarity(operations: Sequence[Operation]) -> float | None:
     """The mean similarity over all pairs; `None` for fewer than two candidates."""
-    return _mean(first.similarity(second) for first, second in combinations(operations, 2))
+    return mean(first.similarity(second) for first, second in combinations(operations, 2))
 
 
 def parent_probability(changes: Iterable[EdgeChange]) -> float | None:
     """The mean probability that the drawn parents had; `None` when no child was added."""
-    return _mean(child.parent_probability for change in changes for child in change.added)
+    return mean(child.parent_probability for change in changes for child in change.added)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _statistics(pools: Sequence[EdgePool], changes: Sequence[EdgeChange]) -> Poo
         num_candidates=len(candidates) / len(pools),
         types=type_shares(candidates),
         kernels=kernel_shares(candidates),
-        similarity=_mean(pool_similarity(pool.candidates) for pool in pools),
+        similarity=mean(pool_similarity(pool.candidates) for pool in pools),
         parent_probability=parent_probability(changes),
         num_discovered=len({op for pool in pools for op in pool.ever_held}),
     )
@@ -84,8 +84,8 @@ def mean_statistics(parts: Sequence[PoolStatistics]) -> PoolStatistics:
         num_candidates=fmean(part.num_candidates for part in parts),
         types={name: fmean(part.types.get(name, 0.0) for part in parts) for name in names},
         kernels={size: fmean(kernels.get(size, 0.0) for kernels in with_kernels) for size in sizes},
-        similarity=_mean(part.similarity for part in parts),
-        parent_probability=_mean(part.parent_probability for part in parts),
+        similarity=mean(part.similarity for part in parts),
+        parent_probability=mean(part.parent_probability for part in parts),
         num_discovered=fmean(part.num_discovered for part in parts),
     )
 
@@ -97,7 +97,7 @@ def average_statistics(pools: Pools, change: Change | None = None) -> PoolStatis
     )
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
+def mean(values: Iterable[float | None]) -> float | None:
     """The mean of those that are not `None`; `None` without any."""
     numbers = [value for value in values if value is not None]
     return fmean(numbers) if numbers else None
