@@ -1,12 +1,23 @@
-"""A cell of the supernet: every edge holds its whole pool of candidates."""
+"""A cell of the supernet: every edge holds its whole pool of candidates.
+
+It can be computed in two ways, on the same weights. `fused` mixes all candidates of a node by
+hand-written kernels (see `prnas.nets.kernels.mixture`). `plain` runs one candidate's module after
+the other and leaves the rest to PyTorch: on any device, in mixed precision, and differentiable as
+often as one likes.
+"""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
+from prnas.config.choices import Execution
 from prnas.nets.inheritance import inherit
+from prnas.nets.kernels.batch_norm import FrozenStatistics
 from prnas.nets.kernels.features import EVERY_SECOND, FACTORIZED, RAW, RELU, Feature, StateFeatures
 from prnas.nets.kernels.links import Link
 from prnas.nets.kernels.mixture import MixedCandidate, mix
@@ -15,6 +26,7 @@ from prnas.nets.operations import (
     ConvChain,
     FactorizedReduction,
     ReluConvBN,
+    ReluFirst,
     SeparableConv,
     build,
     pool,
@@ -28,6 +40,11 @@ from prnas.space.network_size import Output
 from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
 from prnas.space.pools import CellPools
 
+# Indices of the candidates that are computed, for each edge of a cell.
+ActiveCell = tuple[tuple[int, ...], ...]
+_PlanKey = tuple[int, int, int, bool, tuple[tuple[int, ...], ...] | None]
+_MOST_PLANS = 4096  # of nodes with sampled candidates; beyond them all are made again
+
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
@@ -36,6 +53,8 @@ class NodePlan:
     features: list[tuple[int, Feature]]  # (state, feature)
     edges: list[int]
     candidates: list[MixedCandidate]
+    # The same for plain execution: (edge, index), (state, feature that it reads), module.
+    modules: list[tuple[tuple[int, int], tuple[int, Feature], nn.Module]]
 
     def parameters(self) -> list[Tensor]:
         """The weights of all candidates, as the modules hold them now."""
@@ -51,9 +70,17 @@ class SearchCell(nn.Module):
     `pool_bns`. A node without any candidate that computes something is zero.
     """
 
-    def __init__(self, pools: CellPools, plan: CellPlan, output: Output, recompute: bool) -> None:
+    def __init__(
+        self,
+        pools: CellPools,
+        plan: CellPlan,
+        output: Output,
+        recompute: bool,
+        execution: Execution,
+    ) -> None:
         super().__init__()
         self.pools, self.plan, self.recompute = pools, plan, recompute
+        self.execution: Execution = execution
         self.output: Output = output
         self.skip_dropout = 0.0
         self.preprocess = nn.ModuleList(
@@ -68,7 +95,10 @@ class SearchCell(nn.Module):
         )
         self.pool_bns = nn.ModuleDict()
         self._match_pool_bns()
-        self._plans: dict[tuple[int, int, bool], list[NodePlan]] = {}
+        self._edges: dict[int, list[int]] = {}  # into each node
+        for edge, (state, _) in enumerate(pools.positions):
+            self._edges.setdefault(state, []).append(edge)
+        self._plans: dict[_PlanKey, NodePlan] = {}
 
     def _stride(self, source: int) -> int:
         return 2 if self.plan.reduces and source < NUM_INPUTS else 1
@@ -126,37 +156,84 @@ class SearchCell(nn.Module):
         last: Tensor,
         mixing: Sequence[Tensor],
         generator: torch.Generator | None,
+        active: ActiveCell | None = None,
     ) -> Tensor:
-        states = [
+        states = self.inputs(before_last, last, generator)
+        self.add_nodes(states, mixing, generator, active)
+        return self.joined(states)
+
+    def inputs(
+        self, before_last: Tensor, last: Tensor, generator: torch.Generator | None
+    ) -> list[StateFeatures]:
+        """The first two states: the outputs of two cells before, at this cell's size."""
+        projected = (
             self._projected(before_last, self.preprocess[0]),
             self._projected(last, self.preprocess[1]),
-        ]
-        height, width = (-(-size // self._stride(0)) for size in states[1].shape[2:])
-        sources = [self._source(x, state, generator) for state, x in enumerate(states)]
-        nodes: list[Tensor] = []
-        for plan in self._planned(height, width):
+        )
+        return [self._source(x, state, generator) for state, x in enumerate(projected)]
+
+    def add_nodes(
+        self,
+        states: list[StateFeatures],
+        mixing: Sequence[Tensor],
+        generator: torch.Generator | None,
+        active: ActiveCell | None,
+    ) -> None:
+        """Compute the nodes that are not among the states yet, from their active candidates."""
+        height, width = (-(-size // self._stride(0)) for size in states[1].x.shape[2:])
+        compute = self._fused_node if self.execution == "fused" else self._plain_node
+        for state in range(len(states), NUM_INPUTS + self.pools.num_nodes):
+            plan = self._plan(state, height, width, active)
             if plan.candidates:
-                tensors = [sources[state][feature] for state, feature in plan.features]
-                tensors += [mixing[edge] for edge in plan.edges]
-                node = mix(
-                    plan.candidates, [*tensors, *plan.parameters()], self.training, self.recompute
-                )
+                node = compute(plan, states, mixing)
             else:
-                node = last.new_zeros(last.shape[0], self.plan.channels, height, width)
+                x = states[1].x
+                node = x.new_zeros(x.shape[0], self.plan.channels, height, width)
                 node = node.contiguous(memory_format=torch.channels_last)
-            sources.append(self._source(node, len(sources), generator))
-            nodes.append(node)
+            states.append(self._source(node, state, generator))
+
+    def joined(self, states: Sequence[StateFeatures]) -> Tensor:
+        """The cell's output."""
+        nodes = [state.x for state in states[NUM_INPUTS:]]
         if self.output == "concat":
             return torch.cat(nodes, dim=1)
         return torch.stack(nodes).mean(dim=0)
 
+    def _fused_node(
+        self, plan: NodePlan, states: Sequence[StateFeatures], mixing: Sequence[Tensor]
+    ) -> Tensor:
+        tensors = [states[state][feature] for state, feature in plan.features]
+        tensors += [mixing[edge] for edge in plan.edges]
+        return mix(plan.candidates, [*tensors, *plan.parameters()], self.training, self.recompute)
+
+    def _plain_node(
+        self, plan: NodePlan, states: Sequence[StateFeatures], mixing: Sequence[Tensor]
+    ) -> Tensor:
+        modules = [module for _, _, module in plan.modules]
+        features = [states[state][feature] for _, (state, feature), _ in plan.modules]
+        weights = [mixing[edge][index] for (edge, index), _, _ in plan.modules]
+        if not (self.recompute and torch.is_grad_enabled()):
+            return _mixed(modules, features, weights)
+        node = checkpoint(
+            _mixed,
+            modules,
+            features,
+            weights,
+            use_reentrant=False,
+            preserve_rng_state=False,  # nothing random is computed again
+            context_fn=lambda: (nullcontext(), FrozenStatistics(modules)),
+        )
+        return cast(Tensor, node)
+
     def _projected(self, x: Tensor, module: nn.Module) -> Tensor:
         assert isinstance(module, ReluConvBN | FactorizedReduction)
+        if self.execution == "plain":
+            return module(x)
         feature = FACTORIZED if isinstance(module, FactorizedReduction) else RELU
         link = PointwiseLink(module)
-        one = MixedCandidate(feature=0, edge=None, index=0, first=1, chain=(link,))
+        candidate = MixedCandidate(feature=0, edge=None, index=0, first=1, chain=(link,))
         tensors = [StateFeatures(x, _no_other)[feature], *link.parameters()]
-        return mix([one], tensors, self.training, self.recompute)
+        return mix([candidate], tensors, self.training, self.recompute)
 
     def _source(self, x: Tensor, state: int, generator: torch.Generator | None) -> StateFeatures:
         def other(x: Tensor, feature: Feature) -> Tensor:
@@ -170,48 +247,89 @@ class SearchCell(nn.Module):
                     return x * mask(x, x.shape, self.skip_dropout, generator)
                 case _:
                     edge, place = divmod(feature.number, _PLACES)
-                    made = self.operations[edge][place](x)  # pyright: ignore[reportIndexIssue]
+                    made = self._module(edge, place)(x)
                     return made.contiguous(memory_format=torch.channels_last)
 
         return StateFeatures(x, other)
 
-    def _planned(self, height: int, width: int) -> list[NodePlan]:
+    def _plan(self, state: int, height: int, width: int, active: ActiveCell | None) -> NodePlan:
+        """How a node is computed; plans are made once."""
+        edges = self._edges[state]
+        chosen = None if active is None else tuple(active[edge] for edge in edges)
         dropping = self.training and self.skip_dropout > 0
-        key = (height, width, dropping)
-        if key not in self._plans:
-            states = range(NUM_INPUTS, NUM_INPUTS + self.pools.num_nodes)
-            self._plans[key] = [self._plan_node(state, height, width, dropping) for state in states]
-        return self._plans[key]
+        key = (state, height, width, dropping, chosen)
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = self._make_plan(*key)
+        return plan
 
-    def _plan_node(self, state: int, height: int, width: int, dropping: bool) -> NodePlan:
-        edges = [place for place, (to, _) in enumerate(self.pools.positions) if to == state]
+    def _make_plan(
+        self,
+        state: int,
+        height: int,
+        width: int,
+        dropping: bool,
+        chosen: tuple[tuple[int, ...], ...] | None,
+    ) -> NodePlan:
+        edges = self._edges[state]
+        if chosen is None:
+            chosen = tuple(tuple(range(len(self.pools.edges[edge].candidates))) for edge in edges)
+        else:  # an edge without any active candidate takes no part
+            active = [
+                (edge, indices) for edge, indices in zip(edges, chosen, strict=True) if indices
+            ]
+            edges, chosen = [edge for edge, _ in active], tuple(indices for _, indices in active)
         drafts: list[tuple[tuple[int, Feature], int, int, list[Link]]] = []
-        for edge in edges:
+        modules: list[tuple[tuple[int, int], tuple[int, Feature], nn.Module]] = []
+        for edge, indices in zip(edges, chosen, strict=True):
             source = self.pools.positions[edge][1]
-            for place, op in enumerate(self.pools.edges[edge].candidates):
+            for index in indices:
+                op = self.pools.edges[edge].candidates[index]
                 if isinstance(op, Zero):
                     continue
-                module = self.operations[edge][place]  # pyright: ignore[reportIndexIssue]
-                number = edge * _PLACES + place
+                module = self._module(edge, index)
+                number = edge * _PLACES + index
                 feature, chain = _fast_path(
                     op, module, self._stride(source), height, width, number, dropping
                 )
-                drafts.append(((source, feature), edge, place, chain))
+                drafts.append(((source, feature), edge, index, chain))
+                reads = RELU if isinstance(module, ConvChain | ReluFirst) else feature
+                if reads.name == "module":
+                    reads = RAW
+                modules.append(((edge, index), (source, reads), module))
         features = list(dict.fromkeys(feature for feature, _, _, _ in drafts))
         candidates: list[MixedCandidate] = []
         first = len(features) + len(edges)
-        for feature, edge, place, chain in drafts:
+        for feature, edge, index, chain in drafts:
             candidates.append(
                 MixedCandidate(
                     feature=features.index(feature),
                     edge=len(features) + edges.index(edge),
-                    index=place,
+                    index=index,
                     first=first,
                     chain=tuple(chain),
                 )
             )
             first += sum(len(link.parameters()) for link in chain)
-        return NodePlan(features, edges, candidates)
+        return NodePlan(features, edges, candidates, modules)
+
+    def _module(self, edge: int, index: int) -> nn.Module:
+        return cast(nn.ModuleList, self.operations[edge])[index]
+
+
+def _mixed(
+    modules: Sequence[nn.Module], features: Sequence[Tensor], weights: Sequence[Tensor]
+) -> Tensor:
+    """The weighted sum of what modules make of their features, by PyTorch's own means."""
+    total: Tensor | None = None
+    for module, x, weight in zip(modules, features, weights, strict=True):
+        made = module(x, True) if isinstance(module, ConvChain | ReluFirst) else module(x)
+        term = weight * made
+        total = term if total is None else total + term
+    assert total is not None, "a node has at least one candidate"
+    return total
 
 
 _PLACES = 10_000  # more than any pool has; packs (edge, place) into a feature's number
