@@ -58,7 +58,7 @@ def ours(name: str, batch: int, steps: int, threads: int, folder: Path) -> tuple
     data = load(config.data, torch.device("cpu"))
     indices = Retraining.prepare(config, data, 1)
     processes = Processes(config.compute)
-    context = RunContext(config, data, indices, processes, CpuProbe(None), None, [], lambda: 0)
+    context = RunContext(config, data, indices, processes, CpuProbe(None), None)
     run = Retraining(context)
     run.state.network.train()
     run.take_step()

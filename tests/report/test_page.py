@@ -19,8 +19,15 @@ from prnas.report.page import page_data, view_of
 from prnas.report.plain_data import pick, rounded
 from prnas.report.search_view import CLASSES, SearchView
 from prnas.report.view import RunInfo, View, device
-from prnas.runs.record_reader import RecordReader
-from prnas.runs.records import CycleRecord, EpochRecord, Record, TrainedRecord, from_line, to_line
+from prnas.runs.records import (
+    CycleRecord,
+    EpochRecord,
+    Record,
+    RecordReader,
+    TrainedRecord,
+    from_line,
+    to_line,
+)
 from prnas.space import zoo
 from prnas.space.analysis.distance import edit_distance
 from prnas.space.analysis.statistics import kernel_shares, type_shares

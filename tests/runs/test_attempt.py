@@ -80,6 +80,8 @@ class FakeBatch:
 class FakeRun:
     """As much of a run as an attempt needs."""
 
+    memory_advice = not_finite_advice = ""
+
     def __init__(self, processes: FakeProcesses | None = None, replay: Sequence[int] = ()) -> None:
         self.processes = processes or FakeProcesses(0)
         self.streams = {"weights": FakeStream(), "architecture": FakeStream()}
@@ -100,9 +102,6 @@ class FakeRun:
 
     def record_batch(self, reason: str) -> None:
         self.reasons.append(reason)
-
-    def advice(self, fault: str) -> str:
-        return ""
 
 
 def test_streams_generators_and_gradients_go_back_when_memory_runs_out() -> None:
@@ -144,8 +143,7 @@ def test_what_is_known_to_fail_is_not_tried_again() -> None:
 def test_other_errors_and_losses_that_are_not_finite() -> None:
     run: Any = FakeRun()
     run.state.tensors = dict
-    run.step_name = str
-    with pytest.raises(UserError, match="the loss of the weights step is not a finite number"):
+    with pytest.raises(UserError, match="the loss of the network step is not a finite number"):
         attempt(run, ["weights"], lambda: Outcome(float("nan"), 0.0))
 
     def broken() -> Outcome:

@@ -1,7 +1,6 @@
 """NaN and infinity, wherever they come from: caught within a step, located, and never saved."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -10,12 +9,12 @@ from torch import Tensor
 from prnas.io.errors import UserError
 from prnas.retraining import api as retrain
 from prnas.runs.faults import first_not_finite
-from prnas.runs.run import Run
+from prnas.runs.run import AnyRun, Run
 from prnas.searching import api as search
 from tests.support.settings import small_config, small_training
 from tests.support.watching import Watch, assert_same_run
 
-Running = list[Run[Any, Any]]
+Running = list[AnyRun]
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Running:
     runs: Running = []
     real = Run.go
 
-    def go(self: Run[Any, Any]) -> None:
+    def go(self: AnyRun) -> None:
         runs.append(self)
         real(self)
 
@@ -76,7 +75,7 @@ def test_in_a_step_of_a_search(
     if what == "images":
         next_images = Run.next_images
 
-        def spoiled(self: Run[Any, Any], of: str) -> tuple[Tensor, Tensor]:
+        def spoiled(self: AnyRun, of: str) -> tuple[Tensor, Tensor]:
             found, labels = next_images(self, of)
             if of == part and self.state.position.cycle_step == 5:
                 spoil(found, float("nan"))

@@ -135,11 +135,11 @@ def test_a_disk_that_takes_no_more_is_told_and_the_run_goes_on(
 
 
 def test_only_one_gets_a_runs_folder(tmp_path: Path) -> None:
-    first = RunFolder.create(tmp_path, "a", "r", SearchConfig(), ["x"], {})
+    first = RunFolder.create(tmp_path, "a", "r", SearchConfig(), {})
     with pytest.raises(UserError, match="another process is running in"):
-        RunFolder.open(first.path, first.config, ["y"], {})
+        RunFolder.open(first.path, first.config, {})
     first.close()
-    RunFolder.open(first.path, first.config, ["y"], {}).close()
+    RunFolder.open(first.path, first.config, {}).close()
 
 
 def test_a_damaged_genotype_is_noticed_and_mended(
@@ -233,7 +233,7 @@ def test_a_report_replaces_a_pipe(tmp_path: Path, reference: Path) -> None:
 
 
 def test_damaged_decisions_about_the_batch_do_not_count(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, "a", "r", SearchConfig(), ["x"], {})
+    folder = RunFolder.create(tmp_path, "a", "r", SearchConfig(), {})
     folder.log_batch("0/0/8/check", 16)
     folder.log_batch("0/0/16/check", 32)
     assert folder.batch_decisions() == {"0/0/8/check": [16], "0/0/16/check": [32]}

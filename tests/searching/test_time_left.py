@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
-from prnas.runs.time_left import seconds_left
+from prnas.runs.run import seconds_left
 from prnas.searching.time_left import epoch_work, pool_costs
 from tests.support.synthetic_search import quick
 

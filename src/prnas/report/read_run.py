@@ -20,7 +20,7 @@ from prnas.runs.integrity import (
 )
 from prnas.runs.named import genotype
 from prnas.runs.names import CONFIG, ENVIRONMENT, GENOTYPE, GROUP, RECORDS
-from prnas.runs.record_reader import RecordReader
+from prnas.runs.records import RecordReader
 
 
 def is_run(folder: Path) -> bool:

@@ -1,19 +1,21 @@
 """From a genotype to a trained model, once or with several seeds, and on from where it stopped."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from prnas.config.retrain import RetrainConfig
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining.retraining import Retraining
-from prnas.runs.batch_size import MemoryProbe
 from prnas.runs.events import Callback, RetrainResult
 from prnas.runs.named import config_of, genotype_and_data
-from prnas.runs.processes import Processes
-from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
+from prnas.runs.session import Stopped, resume_run, start_run
 from prnas.space.genotype import Genotype
 
 __all__ = ["Stopped", "resume", "retrain", "start"]
+# A new training by a config, and one that goes on in its own folder; with options for both.
+start = partial(start_run, Retraining)
+resume = partial(resume_run, Retraining)
 
 
 def retrain(
@@ -44,38 +46,3 @@ def retrain(
         recipe="retrain" if isinstance(config, RetrainConfig) else Path(config).stem,
         callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
     )
-
-
-def start(
-    config: RetrainConfig,
-    *,
-    runs: Path | None = Path("runs"),
-    name: str | None = None,
-    recipe: str = "retrain",
-    callbacks: Sequence[Callback] = (),
-    command: Sequence[str] | None = None,
-    probe: MemoryProbe | None = None,
-    processes: Processes | None = None,
-) -> RetrainResult:
-    """A new training. What cannot work is found before anything is written.
-
-    `processes`: those of an earlier run in the same program, which cannot be launched twice.
-    """
-    new = NewFolder(runs, name, recipe, command)
-    return start_run(Retraining, config, new, callbacks, probe, processes)
-
-
-def resume(
-    folder: Path,
-    *,
-    overrides: Sequence[str] = (),
-    callbacks: Sequence[Callback] = (),
-    command: Sequence[str] | None = None,
-    probe: MemoryProbe | None = None,
-    processes: Processes | None = None,
-) -> RetrainResult:
-    """Go on with a training in its own folder, bit for bit as if it had never stopped.
-
-    `overrides` may change how it is computed (`compute`, `checkpoints`), not what is trained.
-    """
-    return resume_run(Retraining, folder, overrides, callbacks, command, probe, processes)

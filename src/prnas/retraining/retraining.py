@@ -1,6 +1,5 @@
 """The training of a final network: epochs, tests, and the model at the end."""
 
-from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -10,21 +9,20 @@ from torch.nn import functional as F
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.sections import LAST_EPOCHS
-from prnas.data.dataset import DataSet, Images
+from prnas.data.dataset import DataSet
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, network_of, save_model
 from prnas.retraining.state import RetrainState
 from prnas.runs.attempt import Outcome, attempt
-from prnas.runs.checked_state import whole
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
-from prnas.runs.events import RetrainResult, RunStart
+from prnas.runs.events import RetrainResult
 from prnas.runs.generators import torch_generator
 from prnas.runs.preparation import check_sizes, cosine, draw_indices
 from prnas.runs.records import EpochRecord, Score, TrainedRecord
 from prnas.runs.run import Run, RunContext
-from prnas.runs.state import Tally
+from prnas.runs.state import SavedState, Tally
 from prnas.space.network_size import NetworkSize, network_size
 
 
@@ -37,33 +35,27 @@ def learning_rate(config: RetrainConfig, epoch: int, progress: float) -> float:
     return cosine(training.lr, training.lr_min, epoch - warmup, training.epochs - warmup)
 
 
-class Retraining(Run[RetrainConfig, RetrainState]):
+class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     """A training under way."""
 
     config_type = RetrainConfig
     weights_part = "training"
     epoch_type = "training"
+    uses_test_part = True
+    memory_advice = "in a new run, set batch.min, channels or cells lower."
+    not_finite_advice = (
+        "In a new run, try a smaller training.lr or gradient_norm; and look at the data."
+    )
 
     def __init__(
         self, context: RunContext[RetrainConfig], checkpoint: Checkpoint | None = None
     ) -> None:
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.testing.batch
-        self.trained: TrainedRecord | None = None
         self._tested: tuple[Tally, Tensor] | None = None  # after the latest step
-        if checkpoint is not None:
-            self._load_result(checkpoint.state["trained"])
         if self.config.compute.compile:
             for cell in self.state.network.cells:  # the whole network takes minutes to compile
                 cell.compile(dynamic=True)
-
-    def _load_result(self, trained: Mapping[str, Any] | None) -> None:
-        position, epochs = self.state.position, self.config.training.epochs
-        whole("epoch", position.epoch, most=epochs)
-        if trained is not None:
-            self.trained = TrainedRecord(**trained)
-        elif position.done or (position.epoch == epochs and not self.state.errors):
-            raise ValueError("the run is said to be done, but has no results")
 
     @classmethod
     def prepare(cls, config: RetrainConfig, data: DataSet, num_processes: int) -> dict[str, Tensor]:
@@ -79,17 +71,8 @@ class Retraining(Run[RetrainConfig, RetrainState]):
         check_sizes(config, data, len(indices), num_processes, halvings, auxiliary)
         return {"training": indices}
 
-    def compared_images(self) -> Sequence[Images]:
-        return [self.data.train, self.data.test]
-
-    def make_state(self, saved: Mapping[str, Any] | None) -> RetrainState:
-        data, processes = self.data, self.processes
-        return RetrainState(
-            self.config, data.num_classes, data.shape[0], processes.device, processes.dtype, saved
-        )
-
-    def extra_state(self) -> dict[str, Any]:
-        return {"trained": self.trained.model_dump() if self.trained else None}
+    def make_state(self, saved: SavedState | None) -> RetrainState:
+        return RetrainState(self.config, self.data, self.processes, saved)
 
     # ---------------------------------------------------------------- the whole training
 
@@ -101,7 +84,9 @@ class Retraining(Run[RetrainConfig, RetrainState]):
         if not position.done:
             self._end()
         if self.folder is not None:  # again for a finished run: resuming it repairs its result
-            self.folder.writing(FOLDER, self._save_model)
+            path = self.folder.path / FOLDER
+            with self.folder.writing(f"write {path}"):
+                save_model(path, self.state.final_network, self._card())
 
     @property
     def lr(self) -> float:
@@ -164,11 +149,9 @@ class Retraining(Run[RetrainConfig, RetrainState]):
 
     def _test(self) -> tuple[Tally, Tensor]:
         if self._tested is None:
-            indices = torch.arange(len(self.data.test))
+            network, images = self.state.final_network, self.data.test
             with self.state.timed("testing"):
-                network = self.state.final_network
-                self._tested = evaluate(self, network, self.data.test, indices, "training")
-            self.probe.reset()  # the next batch size follows from training, not from this
+                self._tested = evaluate(self, network, images, torch.arange(len(images)))
         return self._tested
 
     def validate(self) -> dict[str, Score]:
@@ -177,7 +160,7 @@ class Retraining(Run[RetrainConfig, RetrainState]):
         if not self.config.testing.includes(self.state.position.epoch, epochs):
             return {}
         tally, _ = self._test()
-        self.state.errors = [*self.state.errors, 1 - tally.accuracy][-LAST_EPOCHS:]
+        self.state.errors = [*self.state.errors, 1 - tally.score.accuracy][-LAST_EPOCHS:]
         return {"test": tally.score}
 
     def epoch_work(self) -> list[float]:
@@ -186,29 +169,26 @@ class Retraining(Run[RetrainConfig, RetrainState]):
     # ---------------------------------------------------------------- the end
 
     def _end(self) -> None:
-        self.processes.check_equal(self.state.parameters, "weights")
+        state, size = self.state, self.size
+        self.processes.check_equal(state.parameters, "weights")
         test, confusion = self._test()
-        self.trained = TrainedRecord(
-            test_error=fmean(self.state.errors),
-            averaged_epochs=len(self.state.errors),
+        state.trained = TrainedRecord(
+            test_error=fmean(state.errors),
+            averaged_epochs=len(state.errors),
             test=test.score,
-            parameters=self.size.parameters,
-            macs=self.size.macs,
+            parameters=size.parameters,
+            macs=size.macs,
             class_names=list(self.data.class_names),
             confusion=confusion.tolist(),
-            seconds=self.state.elapsed,
+            seconds=state.elapsed,
         )
-        self.record(self.trained)
-        self.state.position.done = True
+        self.record(state.trained)
+        state.position.done = True
         self.save()
 
-    def _save_model(self) -> None:
-        assert self.folder is not None
-        save_model(self.folder.path / FOLDER, self.state.final_network, self._card())
-
     def _card(self) -> ModelCard:
-        assert self.trained is not None
-        network = self.config.network
+        trained, network = self.state.trained, self.config.network
+        assert trained is not None
         config = self.config.to_data()
         del config["genotype"]  # the card has it already
         return ModelCard(
@@ -223,59 +203,44 @@ class Retraining(Run[RetrainConfig, RetrainState]):
             std=self.normalization.std,
             config=config,
             results={
-                "test_error": self.trained.test_error,
-                "averaged_epochs": self.trained.averaged_epochs,
-                "last_test_accuracy": self.trained.test.accuracy,
-                "parameters": self.trained.parameters,
-                "macs": self.trained.macs,
+                "test_error": trained.test_error,
+                "averaged_epochs": trained.averaged_epochs,
+                "last_test_accuracy": trained.test.accuracy,
+                "parameters": trained.parameters,
+                "macs": trained.macs,
             },
         )
 
     def model(self) -> Model:
         """The trained model, on the CPU, for use."""
-        card = self._card()
+        card, weights = self._card(), self.state.final_network.state_dict()
         network = network_of(card)
-        weights = {
-            name: value.detach().cpu().float() if value.is_floating_point() else value.cpu()
-            for name, value in self.state.final_network.state_dict().items()
-            if not name.startswith("auxiliary.")
-        }
-        network.load_state_dict(weights)
+        own = {name: weights[name] for name in weights if not name.startswith("auxiliary.")}
+        network.load_state_dict(own)
         return Model(network, card).eval()
 
-    # ---------------------------------------------------------------- events and messages
+    # ---------------------------------------------------------------- events and result
 
-    def start_event(self) -> RunStart:
-        return RunStart(
-            config=self.config,
-            folder=self.folder.path if self.folder else None,
-            device=str(self.processes.device),
-            world_size=self.processes.size,
-            num_parameters=self.size.parameters,
-            train_images=self.epoch_images,
-            resumed=self.resumed,
-            cycle=0,
-            epoch=self.state.position.epoch,
-            macs=self.size.macs,
-            test_images=len(self.data.test),
-        )
+    def start_facts(self) -> dict[str, Any]:
+        size = self.size
+        return {
+            "config": self.config,
+            "num_parameters": size.parameters,
+            "macs": size.macs,
+            "test_images": len(self.data.test),
+        }
 
     def result(self) -> RetrainResult:
-        assert self.trained is not None
-        records = self.all_records()
+        trained = self.state.trained
+        assert trained is not None
         return RetrainResult(
             model=self.model(),
             folder=self.folder.path if self.folder else None,
             seed=self.config.seed,
-            test_error=self.trained.test_error,
-            averaged_epochs=self.trained.averaged_epochs,
-            epochs=tuple(record for record in records if isinstance(record, EpochRecord)),
-            parameters=self.trained.parameters,
-            macs=self.trained.macs,
+            test_error=trained.test_error,
+            averaged_epochs=trained.averaged_epochs,
+            epochs=self.records_of(EpochRecord),
+            parameters=trained.parameters,
+            macs=trained.macs,
             seconds=self.state.elapsed,
         )
-
-    def advice(self, fault: str) -> str:
-        if fault == "out-of-memory":
-            return "in a new run, set batch.min, channels or cells lower."
-        return "In a new run, try a smaller training.lr or gradient_norm; and look at the data."

@@ -13,12 +13,12 @@ from typing import Any
 from prnas.config.retrain import RetrainConfig
 from prnas.io.atomic import write_atomically
 from prnas.io.checked_files import read_file
-from prnas.io.errors import FormatError, UserError, cannot
+from prnas.io.errors import FormatError, UserError, cannot, reading
 from prnas.io.reading import check_header, parse_json
 from prnas.io.yaml_files import dump_yaml
 from prnas.retraining import api as retrain
 from prnas.runs.events import Callback, RetrainResult
-from prnas.runs.folder import new_folder, parse_config
+from prnas.runs.folder import new_folder, read_config
 from prnas.runs.integrity import config_digest, read_config_data
 from prnas.runs.names import CONFIG, GROUP, RECORDS
 from prnas.runs.processes import Processes
@@ -40,7 +40,7 @@ class SeedsResult:
 
     @property
     def test_errors(self) -> list[float]:
-        return [one.test_error for one in self.results]
+        return [result.test_error for result in self.results]
 
     @property
     def mean(self) -> float:
@@ -63,13 +63,13 @@ class SeedsResult:
             "macs": first.macs,
             "runs": [
                 {
-                    "seed": one.seed,
-                    "test_error": one.test_error,
-                    "averaged_epochs": one.averaged_epochs,
-                    "seconds": one.seconds,
-                    "folder": None if one.folder is None else one.folder.name,
+                    "seed": result.seed,
+                    "test_error": result.test_error,
+                    "averaged_epochs": result.averaged_epochs,
+                    "seconds": result.seconds,
+                    "folder": None if result.folder is None else result.folder.name,
                 }
-                for one in self.results
+                for result in self.results
             ],
         }
 
@@ -92,17 +92,9 @@ def start_seeds(
     if not 1 <= number <= MOST_SEEDS:
         raise UserError(f"seeds must be 1 to {MOST_SEEDS}, got {number}")
     processes = Processes(config.compute)
-    seeds = [config.seed + one for one in range(number)]
-    folder, failure = "", None
-    if processes.rank == 0:
-        try:
-            folder = str(_created(config, seeds, runs, name, recipe))
-        except UserError as error:
-            failure = str(error)
-    folder, failure = processes.broadcast((folder, failure))
-    if failure is not None:
-        raise UserError(failure)
-    return _run(Path(folder), config, seeds, (), watchers, command, processes)
+    seeds = list(range(config.seed, config.seed + number))
+    folder = processes.from_first(lambda: _created(config, seeds, runs, name, recipe))
+    return resume_seeds(folder, watchers=watchers, command=command, processes=processes)
 
 
 def _created(
@@ -124,70 +116,43 @@ def resume_seeds(
     overrides: Sequence[str] = (),
     watchers: Watchers,
     command: Sequence[str] | None = None,
+    processes: Processes | None = None,
 ) -> SeedsResult:
     """Go on with what is not done yet; trainings that are done are only read."""
     check_overrides(overrides)
-    config = parse_config(folder / CONFIG, RetrainConfig, overrides)
-    try:
-        group = check_header(
-            parse_json(read_file(folder / GROUP, _MOST_BYTES).decode()), FORMAT, VERSION
-        )
-        seeds = group["seeds"]
-        if not isinstance(seeds, list) or not all(type(one) is int for one in seeds) or not seeds:
+    config = read_config(folder, RetrainConfig, overrides, (CONFIG, GROUP))
+    with reading(folder / GROUP):
+        text = read_file(folder / GROUP, _MOST_BYTES).decode()
+        group = check_header(parse_json(text), FORMAT, VERSION)
+        seeds = group.get("seeds")
+        if not isinstance(seeds, list) or {type(seed) for seed in seeds} != {int}:
             raise FormatError(["seeds: must be a list of whole numbers"])
-        if group.get("checksum") not in (None, _checksum(read_config_data(folder / CONFIG), seeds)):
-            raise UserError(
-                f"{folder / CONFIG} or {GROUP} was changed or damaged: these were started "
-                "with others; put the old ones back"
-            )
-    except (FormatError, KeyError, UnicodeDecodeError) as error:
-        raise UserError(f"{folder / GROUP}: {error}") from None
-    except OSError as error:
-        raise UserError(f"cannot read {folder / GROUP}: {error.strerror}") from None
-    return _run(folder, config, seeds, overrides, watchers, command, Processes(config.compute))
-
-
-def _run(
-    folder: Path,
-    config: RetrainConfig,
-    seeds: Sequence[int],
-    overrides: Sequence[str],
-    watchers: Watchers,
-    command: Sequence[str] | None,
-    processes: Processes,
-) -> SeedsResult:
+    if group.get("checksum") not in (None, _checksum(read_config_data(folder / CONFIG), seeds)):
+        raise UserError(
+            f"{folder / CONFIG} or {GROUP} was changed or damaged: these were started "
+            "with others; put the old ones back"
+        )
+    processes = processes or Processes(config.compute)
+    session: dict[str, Any] = {"command": command, "processes": processes}
     results: list[RetrainResult] = []
     for number, seed in enumerate(seeds):
         path = folder / f"seed-{seed}"
-        begun = processes.broadcast(_begun(path) if processes.rank == 0 else False)
-        callbacks = watchers(number, len(seeds))
+        begun = processes.from_first(lambda path=path: _begun(path))
+        session["callbacks"] = watchers(number, len(seeds))
         try:
             if begun:
-                result = retrain.resume(
-                    path,
-                    overrides=overrides,
-                    callbacks=callbacks,
-                    command=command,
-                    processes=processes,
-                )
+                results.append(retrain.resume(path, overrides=overrides, **session))
             else:
-                result = retrain.start(
-                    config.model_copy(update={"seed": seed}),
-                    runs=folder,
-                    name=path.name,
-                    callbacks=callbacks,
-                    command=command,
-                    processes=processes,
-                )
+                own = config.model_copy(update={"seed": seed})
+                results.append(retrain.start(own, runs=folder, name=path.name, **session))
         except Stopped as stopped:
             raise Stopped(folder, stopped.number) from None
-        results.append(result)
-    found = SeedsResult(folder, tuple(results))
+    summary = SeedsResult(folder, tuple(results))
     if processes.rank == 0:
-        text = json.dumps(found.to_json(), indent=1) + "\n"
+        text = json.dumps(summary.to_json(), indent=1) + "\n"
         with cannot(f"write {folder / RESULTS}"):
             write_atomically(folder / RESULTS, text.encode())
-    return found
+    return summary
 
 
 def _checksum(config: Mapping[str, Any], seeds: Sequence[int]) -> str:

@@ -4,13 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from prnas.config.retrain import RetrainConfig
+from prnas.data.dataset import DataSet
+from prnas.io.reading import validated
 from prnas.nets.network import Network, build
-from prnas.runs.checked_state import finite
-from prnas.runs.state import RunState, sgd
+from prnas.runs.processes import Processes
+from prnas.runs.records import TrainedRecord
+from prnas.runs.state import RunState, SavedState, sgd
 
 
 class RetrainState(RunState):
@@ -21,27 +25,21 @@ class RetrainState(RunState):
     generator_names = ("weights", "drop path", "augment training")
 
     def __init__(
-        self,
-        config: RetrainConfig,
-        classes: int,
-        input_channels: int,
-        device: torch.device,
-        dtype: torch.dtype,
-        saved: Mapping[str, Any] | None = None,
+        self, config: RetrainConfig, data: DataSet, processes: Processes, saved: SavedState | None
     ) -> None:
-        super().__init__(config.seed, saved)
+        super().__init__(config, saved)
         network, training = config.network, config.training
         self.network: Network = build(
             config.genotype,
             network.channels,
             network.cells,
-            classes,
+            data.num_classes,
             stem=network.stem,
             auxiliary=network.auxiliary_weight > 0,
             output=network.output,
-            input_channels=input_channels,
+            input_channels=data.shape[0],
             generator=self.generators["weights"],
-        ).to(device, dtype, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+        ).to(processes.device, processes.dtype, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
         self.parameters = list(self.network.parameters())
         self.optimizer = sgd(self.parameters, training.lr, training.momentum, training.weight_decay)
         self.averaged: AveragedModel | None = None
@@ -52,8 +50,20 @@ class RetrainState(RunState):
                 use_buffers=True,
             )
         self.errors: list[float] = []  # test errors of the last epochs
+        self.trained: TrainedRecord | None = None  # after the last epoch
         if saved is not None:
-            self.errors = [finite("a test error", error) for error in saved["errors"]]
+            self.errors = validated(TypeAdapter(list[float]), saved["errors"], "errors")
+            if saved["trained"] is not None:
+                self.trained = TrainedRecord(**saved["trained"])
+            self._check_position(training.epochs)
+
+    def _check_position(self, epochs: int) -> None:
+        position = self.position
+        if position.epoch > epochs:
+            raise ValueError(f"the training has {epochs} epochs")
+        has_results = self.trained is not None
+        if not has_results and (position.done or (position.epoch == epochs and not self.errors)):
+            raise ValueError("the run is said to be done, but has no results")
 
     @property
     def module(self) -> nn.Module:
@@ -65,10 +75,8 @@ class RetrainState(RunState):
         return self.network if self.averaged is None else self.averaged.module
 
     def modules(self) -> Mapping[str, nn.Module]:
-        found: dict[str, nn.Module] = {"network": self.network}
-        if self.averaged is not None:
-            found["averaged"] = self.averaged
-        return found
+        modules = {"network": self.network, "averaged": self.averaged}
+        return {name: module for name, module in modules.items() if module is not None}
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         return {"optimizer": self.optimizer}
@@ -78,4 +86,5 @@ class RetrainState(RunState):
         return f"epoch {self.position.epoch + 1}, step {self.position.step + 1}"
 
     def extra_state(self) -> dict[str, Any]:
-        return {"errors": self.errors}
+        trained = self.trained.model_dump() if self.trained else None
+        return {"errors": self.errors, "trained": trained}

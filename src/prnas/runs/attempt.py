@@ -9,7 +9,7 @@ averaged, and starts anew as well.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from prnas.io.memory import is_out_of_memory, recover_memory
 from prnas.runs import faults
 
 if TYPE_CHECKING:
-    from prnas.runs.run import Run
+    from prnas.runs.run import AnyRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,7 @@ class _OtherProcessFailed(Exception):  # noqa: N818 - not an error of this proce
     """Another process ran out of memory in the attempt under way."""
 
 
-def attempt(
-    run: "Run[Any, Any]", parts: Sequence[str], gradients: Callable[[], Outcome]
-) -> Outcome:
+def attempt(run: "AnyRun", parts: Sequence[str], gradients: Callable[[], Outcome]) -> Outcome:
     """Compute gradients from the next images of one or more parts of a step.
 
     `gradients` reads the images with `run.next_images`, and leaves all else but gradients and
@@ -57,24 +55,24 @@ def attempt(
         _lower_batch(run, key)
     while True:
         streams = {part: run.streams[part].state() for part in parts}
-        generators = {name: one.get_state() for name, one in run.state.generators.items()}
-        outcome, failed, not_finite = None, False, False
+        generators = {name: source.get_state() for name, source in run.state.generators.items()}
+        outcome, all_know = None, False
         try:
             with run.reading(parts):
                 outcome = gradients()
         except _OtherProcessFailed:
-            failed = True  # all processes know it already
+            all_know = True  # no exchange is needed to agree
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             # The error itself is let go here: it holds what filled the memory.
-        if not failed:
-            failed, not_finite = _agreed(run, outcome)
-        if not failed:
-            assert outcome is not None
-            if not_finite:
+        if not all_know:
+            broken = outcome is not None and not math.isfinite(outcome.loss)
+            failed, not_finite = run.processes.maximum([float(outcome is None), float(broken)])
+            if not_finite and not failed:
                 raise faults.not_finite(run, parts[0], "loss")
-            return outcome
+            if outcome is not None and not failed:
+                return outcome
         run.save_soon = True
         _clear_memory(run)
         for part, state in streams.items():
@@ -85,7 +83,7 @@ def attempt(
             raise faults.out_of_memory(run)
 
 
-def average(run: "Run[Any, Any]", tensors: Sequence[Tensor]) -> None:
+def average(run: "AnyRun", tensors: Sequence[Tensor]) -> None:
     """Replace tensors by their means over all processes, within an attempt."""
 
     def agree() -> None:
@@ -96,21 +94,14 @@ def average(run: "Run[Any, Any]", tensors: Sequence[Tensor]) -> None:
     run.processes.average(tensors, agree)
 
 
-def _agreed(run: "Run[Any, Any]", outcome: Outcome | None) -> tuple[bool, bool]:
-    """Whether any process ran out of memory, and whether any has a loss that is not finite."""
-    not_finite = outcome is not None and not math.isfinite(outcome.loss)
-    failed, broken = run.processes.maximum([float(outcome is None), float(not_finite)])
-    return bool(failed), bool(broken)
-
-
-def _lower_batch(run: "Run[Any, Any]", key: str) -> bool:
+def _lower_batch(run: "AnyRun", key: str) -> bool:
     lowered = run.batch.lower(key)
     if lowered:
         run.record_batch("out-of-memory")
     return lowered
 
 
-def _clear_memory(run: "Run[Any, Any]") -> None:
+def _clear_memory(run: "AnyRun") -> None:
     run.last_images = None
     for parameter in run.state.module.parameters():
         parameter.grad = None

@@ -10,7 +10,6 @@ import torch
 
 from prnas.config.sections import BatchConfig
 from prnas.io.memory import cgroup_limits, give_back_memory
-from prnas.runs.checked_state import whole
 
 
 def next_batch(batch: int, used: float, total: float, rule: BatchConfig, ceiling: int) -> int:
@@ -98,7 +97,8 @@ def _kernel_peak() -> float:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
         return 0.0
-    return next((1024.0 * int(one.split()[1]) for one in lines if one.startswith("VmHWM")), 0.0)
+    peaks = [1024.0 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    return max(peaks, default=0.0)
 
 
 def probe_for(device: torch.device, limit: float | None, num_processes: int) -> MemoryProbe:
@@ -111,9 +111,9 @@ def probe_for(device: torch.device, limit: float | None, num_processes: int) -> 
 class BatchSize:
     """The batch size under way: reset, checked every few steps, lowered when memory runs out.
 
-    `images` is the most that make sense. `replay` are decisions of an earlier run that is being
-    repeated, by the place where they were taken: a resumed search takes them again, whatever memory
-    it finds. `most` makes all processes agree; `log` gets every decision.
+    `images` is the most that make sense. `replay` are decisions of an earlier session, by position:
+    a resumed run repeats them, whatever memory it finds. `most` makes all processes agree; `log`
+    gets every decision.
     """
 
     def __init__(
@@ -128,11 +128,11 @@ class BatchSize:
         self.rule, self.probe, self.log, self.most = rule, probe, log, most
         self.largest = min(rule.max, images)
         # Notes of an earlier session: none can be of more than the rule allows.
-        self.replay = {
-            index: kept
+        allowed_sizes = {
+            index: [size for size in sizes if size <= rule.max]
             for index, sizes in (replay or {}).items()
-            if (kept := [size for size in sizes if size <= rule.max])
         }
+        self.replay = {index: sizes for index, sizes in allowed_sizes.items() if sizes}
         self.batch, self.ceiling = rule.min, self.largest
 
     def restart(self) -> None:
@@ -175,9 +175,12 @@ class BatchSize:
 
     def load_state(self, state: dict[str, int]) -> None:
         """As it was saved, or as much of it as makes sense: there may be more processes now."""
-        most = max(self.rule.max, self.rule.min)
-        self.batch = self._sensible(max(1, whole("batch", state["batch"], most)))
-        self.ceiling = min(whole("ceiling", state["ceiling"], most), self.largest)
+        batch, ceiling = state["batch"], state["ceiling"]
+        for size in (batch, ceiling):
+            if type(size) is not int or not 0 <= size <= self.rule.max:
+                raise ValueError(f"a batch must have 0 to {self.rule.max} images, got {size!r:.60}")
+        self.batch = self._sensible(max(1, batch))
+        self.ceiling = min(ceiling, self.largest)
 
     def _sensible(self, batch: int) -> int:
         if batch <= self.largest:

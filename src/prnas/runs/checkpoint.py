@@ -73,7 +73,7 @@ class Checkpoints:
         state = {"format": FORMAT, "version": VERSION, **checkpoint.state}
         files = {
             STATE: json.dumps(state, allow_nan=False).encode(),
-            TENSORS: save({name: one.contiguous() for name, one in checkpoint.tensors.items()}),
+            TENSORS: save({name: value.contiguous() for name, value in checkpoint.tensors.items()}),
             RECORDS: checkpoint.records,
         }
         sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
@@ -126,8 +126,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
     try:
         sums = parse_json(read_file(path / CHECKSUMS, _MOST_CHECKSUMS).decode())
         for name in (STATE, TENSORS, RECORDS):
-            known = sums.get(name) if isinstance(sums, dict) else None
-            data = read_verified(path / name, str(known), _MOST.get(name))
+            checksum = sums.get(name) if isinstance(sums, dict) else None
+            data = read_verified(path / name, str(checksum), _MOST.get(name))
             if data is None:
                 raise DamagedError(f"checkpoint {path} is damaged: {name} has another checksum")
             files[name] = data
@@ -136,9 +136,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
     except OSError as error:
         if error.errno in _NOT_DAMAGE:  # the files may be whole
             raise UserError(f"checkpoint {path} cannot be read: {error.strerror}") from None
-        raise DamagedError(
-            f"checkpoint {path} is damaged: {error.filename}: {error.strerror}"
-        ) from None
+        problem = f"{error.filename}: {error.strerror}"
+        raise DamagedError(f"checkpoint {path} is damaged: {problem}") from None
     except (FormatError, UnicodeDecodeError) as error:
         raise DamagedError(f"checkpoint {path} is damaged: {CHECKSUMS}: {error}") from None
     # From here on the files are what was written: what cannot be read is of another kind.
@@ -156,13 +155,7 @@ def _write_synced(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {f"{prefix}/{name}": one for name, one in tensors.items()}
-
-
 def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What `prefixed` made, out of a larger dictionary."""
+    """The tensors called `prefix`/name, by that name."""
     start = f"{prefix}/"
-    return {
-        name.removeprefix(start): one for name, one in tensors.items() if name.startswith(start)
-    }
+    return {name[len(start) :]: tensors[name] for name in tensors if name.startswith(start)}

@@ -16,7 +16,7 @@ PACKAGES = ("torch", "lightning-fabric", "numpy", "safetensors", "pillow", "pyda
 
 
 def environment(threads: int | None) -> dict[str, Any]:
-    gpus = [torch.cuda.get_device_name(one) for one in range(torch.cuda.device_count())]
+    gpus = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     return {
         "prnas": prnas.__version__,
         "python": sys.version.split()[0],

@@ -1,7 +1,7 @@
 """Loss, accuracy and confusion matrix of a network under training, on images as they are."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -15,17 +15,16 @@ from prnas.runs.events import Validating
 from prnas.runs.state import Tally
 
 if TYPE_CHECKING:
-    from prnas.runs.run import Run
+    from prnas.runs.run import AnyRun
 
 
 @torch.no_grad()
 def evaluate(
-    run: "Run[Any, Any]", module: nn.Module, images: Images, indices: Tensor, part: str
+    run: "AnyRun", module: nn.Module, images: Images, indices: Tensor
 ) -> tuple[Tally, Tensor]:
     """Evaluate with running statistics, on images without augmentation, in all processes together.
 
-    The confusion matrix counts images of class i (rows) that were classified as class j. `part` is
-    the part of a step that is to blame for a loss that is not finite.
+    The confusion matrix counts images of class i (rows) that were classified as class j.
     """
     module.eval()
     tally = Tally()
@@ -54,14 +53,15 @@ def evaluate(
             run.stop_if_asked()
     loss, correct, number = run.processes.sum([tally.loss, tally.correct, float(tally.images)])
     if not math.isfinite(loss):
-        raise faults.not_finite(run, part, "validation loss")
+        raise faults.not_finite(run, run.weights_part, "validation loss")
     if run.processes.size > 1:
         confusion = torch.tensor(run.processes.sum(confusion.tolist()), dtype=torch.int64)
+    run.probe.reset()  # the next batch size follows from training, not from this
     return Tally(loss, correct, int(number)), confusion.view(classes, classes)
 
 
 def predict(
-    run: "Run[Any, Any]", module: nn.Module, images: Images, indices: Tensor
+    run: "AnyRun", module: nn.Module, images: Images, indices: Tensor
 ) -> tuple[float, Tensor]:
     """Mean loss, and the predicted classes."""
     pixels = plain(images.fetch(indices), run.normalization)

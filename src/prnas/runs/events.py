@@ -88,7 +88,7 @@ class SearchResult:
 
     @property
     def validation_accuracy(self) -> float | None:
-        """The last one that was measured."""
+        """That of the last validation."""
         for epoch in reversed(self.epochs):
             if "validation" in epoch.scores:
                 return epoch.scores["validation"].accuracy

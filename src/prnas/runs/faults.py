@@ -1,7 +1,7 @@
 """What goes wrong with the numbers of a run, and the messages that say what to try."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -9,35 +9,35 @@ from torch import Tensor
 from prnas.io.errors import UserError
 
 if TYPE_CHECKING:
-    from prnas.runs.run import Run
+    from prnas.runs.run import AnyRun
 
 
-def out_of_memory(run: "Run[Any, Any]") -> UserError:
+def out_of_memory(run: "AnyRun") -> UserError:
     return UserError(
         f"out of memory with a batch of {run.batch.batch} (the smallest is "
         f"{run.batch.rule.min}), {run.state.where}. The last checkpoint is kept: "
-        + run.advice("out-of-memory")
+        + run.memory_advice
     )
 
 
-def not_finite(run: "Run[Any, Any]", part: str, quantity: str) -> UserError:
+def not_finite(run: "AnyRun", part: str, quantity: str) -> UserError:
+    step = "network" if part == "weights" else part
     return UserError(
-        f"the {quantity} of the {run.step_name(part)} step is not a finite number "
-        f"({run.state.where}){_located(run)}. The last checkpoint is kept. "
-        + run.advice("not finite")
+        f"the {quantity} of the {step} step is not a finite number "
+        f"({run.state.where}){_located(run)}. The last checkpoint is kept. " + run.not_finite_advice
     )
 
 
-def check_finite(run: "Run[Any, Any]") -> None:
+def check_finite(run: "AnyRun") -> None:
     """Raise if the state holds numbers that are not finite: such a checkpoint would be useless."""
     if name := first_not_finite(run.state.tensors().items()):
         raise UserError(
             f"numbers that are not finite are in {name}, {run.state.where}. The last "
-            "checkpoint is kept. " + run.advice("not finite")
+            "checkpoint is kept. " + run.not_finite_advice
         )
 
 
-def _located(run: "Run[Any, Any]") -> str:
+def _located(run: "AnyRun") -> str:
     """The first tensor that is not finite: causes come before what they spoil."""
     named = list(run.state.module.named_parameters())
     images = [] if run.last_images is None else [("the images", run.last_images)]

@@ -4,8 +4,8 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,31 +71,24 @@ class RunFolder:
         name: str | None,
         recipe: str,
         config: RunConfig,
-        command: Sequence[str],
-        computed_on: Mapping[str, Any],
+        session: Mapping[str, Any],
     ) -> "RunFolder":
         """A new folder. An existing one is never touched: the new one gets another name.
 
-        `computed_on` tells the device for `environment.json`.
+        `session`: the command and the device, for `environment.json`.
         """
         with cannot(f"make a run folder in {runs}"):
             path, data = new_folder(runs, name, recipe, config.seed), config.to_data()
             run = cls(path, config, config_digest(data))
             run._write(CONFIG, dump_yaml(data))
-            run._add_session(command, computed_on)
+            run._add_session(session)
             run._open_records(b"")
             sync_folder(runs)
         return run
 
     @classmethod
     def open(
-        cls,
-        path: Path,
-        config: RunConfig,
-        command: Sequence[str],
-        computed_on: Mapping[str, Any],
-        *,
-        forget_batches: bool = False,
+        cls, path: Path, config: RunConfig, session: Mapping[str, Any], forget_batches: bool = False
     ) -> "RunFolder":
         """The folder of a run that is to go on, with its config as `read_config` gave it.
 
@@ -106,7 +99,7 @@ class RunFolder:
         try:
             remove_leftovers(path)
             run.checkpoints.remove_leftovers()
-            run._add_session(command, computed_on)
+            run._add_session(session)
             if forget_batches and (path / DECISIONS).exists():
                 os.replace(path / DECISIONS, path / f"old-{DECISIONS}")
         except OSError as error:
@@ -115,7 +108,7 @@ class RunFolder:
         return run
 
     def newest_checkpoint(self) -> tuple[Checkpoint | None, list[str]]:
-        """The newest whole checkpoint, records as they were then; and what was found damaged.
+        """The newest whole checkpoint, records as they were then; and what is damaged.
 
         A `UserError` if it is of another config than this folder's.
         """
@@ -146,31 +139,24 @@ class RunFolder:
 
     def save(self, checkpoint: Checkpoint) -> None:
         assert self._records is not None
-        self._check_there()
-        try:
+        command = f"prnas {task_name(self.config)} --resume {self.path}"
+        hint = f". The one before it is kept: `{command}` goes on from it."
+        with self.writing(f"save a checkpoint in {self.checkpoints.folder}", hint):
             self._records.sync()
             self.checkpoints.save(checkpoint)
-        except OSError as error:
-            self._check_there()
-            raise UserError(
-                f"cannot save a checkpoint in {self.checkpoints.folder}: {error.strerror}. "
-                f"The one before it is kept: `prnas {_task(self.config)} --resume {self.path}` "
-                "goes on from it."
-            ) from None
 
     def record(self, record: Record) -> None:
         assert self._records is not None
-        records, line = self._records, to_line(record).encode()
-        self._check_there()
-        self.writing(RECORDS, lambda: records.write(line))
+        with self.writing(f"write {self.path / RECORDS}"):
+            self._records.write(to_line(record).encode())
 
     def records_state(self) -> tuple[dict[str, Any], bytes]:
         """What belongs to a checkpoint: how much was recorded and its checksum; and all of it."""
         assert self._records is not None
         return self._records.state(), self._records.content
 
-    def _open_records(self, known: bytes) -> None:
-        self._records = RecordsFile(self.path / RECORDS, known, lambda text: self.warn(text))
+    def _open_records(self, content: bytes) -> None:
+        self._records = RecordsFile(self.path / RECORDS, content, lambda text: self.warn(text))
 
     def _check_there(self) -> None:
         """Raise if the folder went away: a run that was deleted must not come back in pieces."""
@@ -182,68 +168,58 @@ class RunFolder:
             pass
         raise UserError(
             f"{self.path} is no longer there: it was moved or deleted while the run wrote in it. "
-            f"If it was moved, `prnas {_task(self.config)} --resume` goes on in its new place."
+            f"If it was moved, `prnas {task_name(self.config)} --resume` goes on in its new place."
         )
 
     def log_batch(self, index: str, batch: int) -> None:
         """Note a decision about the batch size, for a search that has to repeat it."""
-
-        def add() -> None:
-            with (self.path / DECISIONS).open("a", encoding="utf-8") as file:
-                # The line break comes first: the line before may have been torn by a kill.
-                file.write("\n" + json.dumps([index, batch, _check_sum(index, batch)]))
-
-        self._check_there()
-        self.writing(DECISIONS, add)
+        path = self.path / DECISIONS
+        with self.writing(f"write {path}"), path.open("a", encoding="utf-8") as file:
+            # The line break comes first: the line before may have been torn by a kill.
+            file.write("\n" + json.dumps([index, batch, _check_sum(index, batch)]))
 
     def batch_decisions(self) -> dict[str, list[int]]:
-        """All decisions so far, by their place; torn and damaged lines are left out.
+        """All decisions so far, by their position; torn and damaged lines are left out.
 
-        At one place, memory may have run out several times: then there are several, falling. A
-        place that was passed again, after a resume, has the later decisions.
+        Where memory ran out several times there are several, falling. A position that was passed
+        again, after a resume, has the later decisions.
         """
-        found: dict[str, list[int]] = {}
+        decisions: dict[str, list[int]] = {}
         for line in self._read(DECISIONS).splitlines():
             try:
                 index, batch, check_sum = parse_json(line)
             except (FormatError, ValueError, TypeError):
                 continue
-            if type(batch) is int and batch >= 1 and check_sum == _check_sum(index, batch):
-                known = found.setdefault(index, [])
-                if known and batch >= known[-1]:
-                    known.clear()
-                known.append(batch)
-        return found
+            types = (type(index), type(batch))
+            if types == (str, int) and batch >= 1 and check_sum == _check_sum(index, batch):
+                sizes = decisions.setdefault(index, [])
+                if sizes and batch >= sizes[-1]:
+                    sizes.clear()
+                sizes.append(batch)
+        return decisions
 
     def write_genotype(self, genotype: Genotype) -> None:
-        self.writing(GENOTYPE, lambda: self._write(GENOTYPE, genotype.dumps()))
+        with self.writing(f"write {self.path / GENOTYPE}"):
+            self._write(GENOTYPE, genotype.dumps())
 
-    def writing(self, name: str, act: Callable[[], None]) -> None:
-        """Write something of the run; what keeps it from being written is told."""
+    @contextmanager
+    def writing(self, act: str, hint: str = "") -> Generator[None]:
+        """Turn an `OSError` into a `UserError`, as `cannot`, or say that the folder went away."""
+        self._check_there()
         try:
-            act()
+            yield
         except OSError as error:
             self._check_there()  # it may have gone in the midst of this
-            raise UserError(f"cannot write {self.path / name}: {error.strerror}") from None
+            raise UserError(f"cannot {act}: {error.strerror}{hint}") from None
 
-    def _add_session(self, command: Sequence[str], computed_on: Mapping[str, Any]) -> None:
-        path = self.path / ENVIRONMENT
-        sessions: list[Any] = []
-        if path.is_file():
-            try:
-                text = read_file(path, _MOST_TEXT).decode()
-                sessions = list(parse_json(text)["sessions"])
-            except (FormatError, KeyError, TypeError, UnicodeDecodeError, OSError):
-                sessions = []  # it only informs: a damaged one stops nobody
+    def _add_session(self, session: Mapping[str, Any]) -> None:
+        try:
+            sessions = list(parse_json(self._read(ENVIRONMENT))["sessions"])
+        except (UserError, FormatError, KeyError, TypeError):
+            sessions = []  # the file only informs: a missing or damaged one stops nobody
         now = datetime.now().astimezone().isoformat(timespec="seconds")
-        own = {
-            "started": now,
-            "command": list(command),
-            **computed_on,
-            **environment(self.config.compute.threads),
-        }
-        data = {"sessions": [*sessions, own]}
-        self._write(ENVIRONMENT, json.dumps(data, indent=1) + "\n")
+        own = {"started": now, **session, **environment(self.config.compute.threads)}
+        self._write(ENVIRONMENT, json.dumps({"sessions": [*sessions, own]}, indent=1) + "\n")
 
     def _write(self, name: str, text: str) -> None:
         write_atomically(self.path / name, text.encode())
@@ -253,7 +229,7 @@ class RunFolder:
             if self._records is not None:
                 self._records.close()
         except OSError:
-            pass  # a full disk, which was told when it was written to
+            pass  # a full disk, of which a write has told already
         finally:
             if self._handle is not None:
                 os.close(self._handle)
@@ -261,28 +237,21 @@ class RunFolder:
             self._lock.release()
 
 
-def check_plain(folder: Path) -> None:
+def check_plain(folder: Path, names: Container[str] | None = _OWN) -> None:
     """Refuse links, pipes and devices in a run's folder: writing through them would go elsewhere.
 
     What else a person put beside the run's own files is left alone.
     """
-    try:
-        _check_entries(folder, _OWN)
-    except OSError as error:
-        raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
-
-
-def _check_entries(folder: Path, names: Container[str] | None) -> None:
-    with os.scandir(folder) as entries:
-        for one in entries:
-            if names is not None and one.name not in names:
+    with cannot(f"read {folder}"), os.scandir(folder) as entries:
+        for entry in entries:
+            if names is not None and entry.name not in names:
                 continue
-            if one.is_dir(follow_symlinks=False):
-                _check_entries(Path(one), None)
-            elif not one.is_file(follow_symlinks=False):
+            if entry.is_dir(follow_symlinks=False):
+                check_plain(Path(entry), None)
+            elif not entry.is_file(follow_symlinks=False):
                 raise UserError(
-                    f"{one.path} is a link, or no plain file: a run writes only to plain files in "
-                    "its own folder. Put the file or folder itself there, or remove it."
+                    f"{entry.path} is a link, or no plain file: a run writes only to plain files "
+                    "in its own folder. Put the file or folder itself there, or remove it."
                 )
 
 
@@ -290,28 +259,28 @@ def _check_sum(index: Any, batch: int) -> int:
     return zlib.crc32(json.dumps([index, batch]).encode())
 
 
-def _task(config: RunConfig) -> str:
+def task_name(config: RunConfig) -> str:
     return str(config.to_data()["task"])
 
 
-def read_config(path: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
-    """The config of a run's folder, which must be of that kind."""
-    for name in (CONFIG, RECORDS):
+def read_config(
+    path: Path,
+    kind: type[C],
+    overrides: Sequence[str] = (),
+    needed: Sequence[str] = (CONFIG, RECORDS),
+) -> C:
+    """The config of a run's folder, which must be of that kind and have the needed files."""
+    for name in needed:
         if not (path / name).is_file():
             raise UserError(f"{path} is not a run's folder: it has no {name}")
-    return parse_config(path / CONFIG, kind, overrides)
-
-
-def parse_config(file: Path, kind: type[C], overrides: Sequence[str] = ()) -> C:
-    """A run's config file, which must be of that kind."""
-    path, data = file.parent, read_config_data(file)
-    task, wanted = task_of(data), str(kind().to_data()["task"])
-    if task in KINDS and task != wanted:
+    data = read_config_data(path / CONFIG)
+    task = str(task_of(data))
+    if task in KINDS and KINDS[task] is not kind:
         raise UserError(f"{path} is the run of a {task}: use `prnas {task} --resume {path}`")
     try:
         return kind.from_data(data, overrides)
     except FormatError as error:
-        raise UserError(f"{file}: {error}{written_by(path)}") from None
+        raise UserError(f"{path / CONFIG}: {error}{written_by(path)}") from None
 
 
 def new_folder(runs: Path, name: str | None, recipe: str, seed: int) -> Path:

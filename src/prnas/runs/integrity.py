@@ -3,11 +3,11 @@
 Light: it reads a checkpoint's state, not its tensors.
 """
 
-import errno
 import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,9 +34,9 @@ def config_digest(data: Mapping[str, Any]) -> str:
     which later releases added, and which the file of an older release cannot know.
     """
     fixed = {key: value for key, value in data.items() if key not in _CHANGEABLE_SECTIONS}
-    if isinstance(images := fixed.get("data"), Mapping):
-        known = cast(Mapping[str, Any], images)
-        fixed["data"] = {key: known[key] for key in known if key not in _CHANGEABLE_DATA}
+    if isinstance(fixed.get("data"), Mapping):
+        images = cast(Mapping[str, Any], fixed["data"])
+        fixed["data"] = {key: images[key] for key in images if key not in _CHANGEABLE_DATA}
     try:
         text = json.dumps(fixed)
     except TypeError:  # YAML has dates and keys that no run writes
@@ -59,11 +59,11 @@ def newest_state(run: Path) -> dict[str, Any]:
         names = [path.name for path in (run / CHECKPOINTS).iterdir()]
     except OSError:
         return {}
-    for name in sorted((one for one in names if one.isdecimal()), key=int, reverse=True):
+    for name in sorted(filter(str.isdecimal, names), key=int, reverse=True):
         folder = run / CHECKPOINTS / name
         try:
-            text = _beginning(folder / STATE, _MOST_BYTES)
-            sums = parse_json(_beginning(folder / CHECKSUMS, _MOST_BYTES).decode())
+            text = read_file(folder / STATE, _MOST_BYTES)
+            sums = parse_json(read_file(folder / CHECKSUMS, _MOST_BYTES).decode())
             if sums[STATE] == hashlib.sha256(text).hexdigest():
                 return _known_version(folder, json.loads(text))
         except (OSError, ValueError, FormatError, KeyError, TypeError, RecursionError):
@@ -87,7 +87,7 @@ def _known_version(checkpoint: Path, state: Any) -> dict[str, Any]:
 def written_by(run: Path) -> str:
     """A line that names the release which wrote a run last; nothing if it is this one."""
     try:
-        text = _beginning(run / ENVIRONMENT, _MOST_BYTES).decode()
+        text = read_file(run / ENVIRONMENT, _MOST_BYTES).decode()
         version = str(parse_json(text)["sessions"][-1]["prnas"])
     except (OSError, ValueError, LookupError, TypeError):
         return ""  # the file only informs: without it, less is said
@@ -98,46 +98,35 @@ def written_by(run: Path) -> str:
 
 def check_records(run: Path, file: Path) -> None:
     """Raise if a run's records are not those that its newest checkpoint knows."""
-    known: Any = newest_state(run).get("records")
-    if not isinstance(known, dict):
+    saved: Any = newest_state(run).get("records")
+    if not isinstance(saved, dict):
         return
-    size, checksum = (cast(dict[str, Any], known).get(key) for key in ("size", "sha256"))
+    size, checksum = (cast(dict[str, Any], saved).get(key) for key in ("size", "sha256"))
     with cannot(f"read {file}"):
-        have = digest(file, size) if type(size) is int and size >= 0 else ""
-    if have != checksum:
+        actual = digest(file, size) if type(size) is int and size >= 0 else ""
+    if actual != checksum:
         raise UserError(f"{file} is damaged: it is not what the run wrote. {_mend(run)}")
 
 
 def check_genotype(run: Path, file: Path, genotype: Genotype) -> None:
     """Raise if a search's genotype, read from a file, is not the one in its checkpoint."""
-    known = newest_state(run).get("genotype")
-    if known is not None and not _means(known, genotype):
-        raise UserError(f"{file} is damaged: it is not what the search found. {_mend(run)}")
-
-
-def _means(data: Any, genotype: Genotype) -> bool:
-    """Whether plain data are this genotype, in whichever way a release wrote it."""
-    try:
-        return Genotype.from_json(data) == genotype
-    except FormatError:
-        return False
+    saved = newest_state(run).get("genotype")
+    if saved is None:
+        return
+    with suppress(FormatError):
+        if Genotype.from_json(saved) == genotype:  # in whichever way a release wrote it
+            return
+    raise UserError(f"{file} is damaged: it is not what the search found. {_mend(run)}")
 
 
 def check_run_config(run: Path, file: Path, data: Mapping[str, Any]) -> None:
     """Raise if a run's config, as its file says it, is not the one that it was started with."""
-    known = newest_state(run).get("config")
-    if known is not None and known != config_digest(data):
+    saved = newest_state(run).get("config")
+    if saved is not None and saved != config_digest(data):
         raise UserError(
             f"{file} was changed or damaged: the run in {run} was started with another; "
             "put the old one back"
         )
-
-
-def _beginning(path: Path, most: int) -> bytes:
-    if not path.is_file():  # a pipe might never end
-        raise OSError(errno.EINVAL, "it is not a plain file", str(path))
-    with path.open("rb") as file:
-        return file.read(min(most, path.stat().st_size))
 
 
 def _mend(run: Path) -> str:

@@ -28,17 +28,10 @@ class Siblings:
     def __init__(self, children: list[subprocess.Popen[bytes]], launcher: int | None) -> None:
         self.children, self.launcher = children, launcher
         self.joined = False  # all have found each other: from now on, one may end well
-        self.kept = ""  # what to say of a run that a lost process ended
-        self._under_way = threading.Event()
+        self.hint = ""  # how to go on with a run that a lost process ended
+        self.under_way = threading.Event()  # a run: as long as it is set, none may end
         if children or launcher is not None:
             threading.Thread(target=self._watch, name="prnas-others", daemon=True).start()
-
-    def begin(self) -> None:
-        """A run is under way: none of the others may end before `done`."""
-        self._under_way.set()
-
-    def done(self) -> None:
-        self._under_way.clear()
 
     def end(self) -> None:
         """End what this process started: without the first process, they would wait in vain."""
@@ -50,10 +43,7 @@ class Siblings:
                 child.wait(_REAP)
 
     def message(self, waited: str | None) -> str:
-        """That another process is gone, as far as can be told.
-
-        `waited`: how long for it, when it did not answer; `None` when its connection broke.
-        """
+        """Which process is gone. `waited`: how long it gave no answer; `None`: it hung up."""
         deadline = time.monotonic() + _REAP
         while waited is None and not self._gone() and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -62,7 +52,7 @@ class Siblings:
             what = f"{self._all()} gave no answer for {waited}: it is stalled, or far too slow"
         if not what:
             what = f"the connection to {self._all()} broke: it has ended"
-        return f"{what}. {self.kept or 'Nothing was saved.'}"
+        return f"{what}. {self.hint or 'Nothing was saved.'}"
 
     def _all(self) -> str:
         """The others; with two processes it is clear which."""
@@ -88,20 +78,20 @@ class Siblings:
         """End this process when another is gone, should it not notice: deep in a library, say."""
         while True:
             time.sleep(_LOOK)
-            if not self._under_way.is_set() or not self._gone():
+            if not self.under_way.is_set() or not self._gone():
                 continue
             deadline = time.monotonic() + (GRACE if self.joined else _REAP)
-            while self._under_way.is_set() and time.monotonic() < deadline:
+            while self.under_way.is_set() and time.monotonic() < deadline:
                 time.sleep(_LOOK)
-            if self._under_way.is_set():
+            if self.under_way.is_set():
                 self._exit()
 
     def _exit(self) -> None:
         text, code = self.message(None), 2
         # Ctrl-C reaches all: one that had not joined yet left at once, as this one has to.
-        stopped = [one.returncode for one in self.children if one.returncode in _STOPPED]
+        stopped = [child.returncode for child in self.children if child.returncode in _STOPPED]
         if stopped and not self.joined:
-            text, code = f"stopped before all processes were there. {self.kept}".strip(), stopped[0]
+            text, code = f"stopped before all processes were there. {self.hint}".strip(), stopped[0]
         self.end()
         with suppress(Exception):
             sys.stdout.flush()

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from prnas.config.sections import ComputeConfig
-from prnas.io.errors import UserError
+from prnas.io.errors import FormatError, UserError
 from prnas.io.memory import is_out_of_memory
 from prnas.models.inference import check_accelerator
 from prnas.runs.launcher import Siblings, start_siblings
@@ -50,23 +50,19 @@ class Processes:
     @property
     def facts(self) -> dict[str, Any]:
         """What a run is computed on, for its environment.json."""
-        return {
-            "device": str(self.device),
-            "processes": self.size,
-            "precision": self.precision,
-        }
+        return {"device": str(self.device), "processes": self.size, "precision": self.precision}
 
     def autocast(self) -> AbstractContextManager[Any]:
         return self.fabric.autocast()
 
-    def begin(self, kept: str = "") -> None:
-        """A run is under way, until `done`. `kept`: what to say of it should it end early."""
-        self.others.kept = kept
-        self.others.begin()
+    def begin(self, hint: str = "") -> None:
+        """A run is under way, until `done`. `hint`: how to go on with it, should it end early."""
+        self.others.hint = hint
+        self.others.under_way.set()
 
     def done(self, failed: bool) -> None:
         """The run is over. What failed here must not leave others waiting for this process."""
-        self.others.done()
+        self.others.under_way.clear()
         if failed:
             self.others.end()
 
@@ -108,6 +104,19 @@ class Processes:
         self._exchange(lambda group: dist.broadcast_object_list(box, 0, group))
         return box[0]
 
+    def from_first(self, act: Callable[[], R]) -> R:
+        """What `act` returns in the first process, or its failure, on all of them."""
+        value, failure = None, None
+        if self.rank == 0:
+            try:
+                value = act()
+            except (UserError, FormatError, OSError) as error:
+                failure = str(error)
+        value, failure = self.broadcast((value, failure))
+        if failure is not None:
+            raise UserError(failure)
+        return value
+
     def barrier(self) -> None:
         self.maximum([0.0])
 
@@ -118,7 +127,7 @@ class Processes:
         except RuntimeError as error:
             if is_out_of_memory(error):
                 raise
-            late = any(one in str(error).lower() for one in ("timed out", "timeout"))
+            late = any(text in str(error).lower() for text in ("timed out", "timeout"))
             waited = f"{self._minutes:g} minutes (compute.timeout_minutes)" if late else None
             raise LostProcess(self.others.message(waited)) from None
 
@@ -126,7 +135,7 @@ class Processes:
         """Raise if the processes do not hold the same values: a bug, or a broken machine."""
         if self.size == 1:
             return
-        total = sum(float(one.detach().cpu().double().sum()) for one in tensors)
+        total = sum(float(tensor.detach().cpu().double().sum()) for tensor in tensors)
         most, least = self.maximum([total, -total])
         if most != -least:
             raise RuntimeError(f"the processes disagree about the {what}")
@@ -160,14 +169,14 @@ def _launched(compute: ComputeConfig) -> tuple[Fabric, Siblings]:
             precision="bf16-mixed" if compute.precision == "bf16-mixed" else "32-true",
         )
         others = start_siblings(strategy and strategy.cluster_environment, devices)
-        others.begin()
+        others.under_way.set()
         fabric.launch()
         others.joined = True
         if strategy is not None:
             _group(compute.timeout_minutes)
     except Exception as error:  # Fabric raises its own and PyTorch's kinds
         if others is not None:
-            others.done()
+            others.under_way.clear()
             others.end()
         said = (str(error) or type(error).__name__).splitlines()[0]
         raise UserError(

@@ -15,6 +15,7 @@ from prnas.io.reading import parse_json, validated
 from prnas.space.genotype import Role
 
 _MOST_LINE = 16_000_000  # bytes
+_REMEMBERED = 200  # bytes before the offset reached, by which a file that was cut back is known
 
 
 class _Record(BaseModel):
@@ -163,15 +164,8 @@ class _TrainingEpochLine(_Record):
 
 
 _EpochLine = _SearchEpochLine | _TrainingEpochLine
-_Line = Annotated[
-    _SearchEpochLine
-    | BatchRecord
-    | CycleRecord
-    | GenotypeRecord
-    | _TrainingEpochLine
-    | TrainedRecord,
-    Field(discriminator="type"),
-]
+_OtherLine = BatchRecord | CycleRecord | GenotypeRecord | TrainedRecord
+_Line = Annotated[_EpochLine | _OtherLine, Field(discriminator="type")]
 _ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
@@ -200,19 +194,49 @@ def _epoch_record(line: _EpochLine) -> EpochRecord:
     )
 
 
-def read_records(path: Path) -> Iterator[Record]:
+def read_records(path: Path) -> list[Record]:
     """The records of a run. A last line that is still being written is left out."""
-    with path.open("rb") as file:
-        number = 1
-        try:
-            for line in whole_lines(file):
-                yield from_line(line.decode())
-                number += 1
-        except (FormatError, UnicodeDecodeError) as error:
-            raise FormatError([f"{path}, line {number}: {error}"]) from None
+    return RecordReader(path).news()[1]
 
 
-def whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+class RecordReader:
+    """Reads a run's records piece by piece. A resumed run cuts them back: then it starts anew."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._forget()
+
+    def _forget(self) -> None:
+        self._offset, self._lines, self._tail = 0, 0, b""
+
+    def news(self) -> tuple[bool, list[Record]]:
+        """Whether all records returned so far are void, and those that came since.
+
+        A last line without its end is left for the next time. A `FormatError` names a bad line.
+        """
+        with self._path.open("rb") as file:
+            file.seek(max(0, self._offset - len(self._tail)))
+            void = file.read(len(self._tail)) != self._tail
+            if void:
+                self._forget()
+            file.seek(self._offset)
+            try:
+                records = [self._read(line) for line in _whole_lines(file)]
+            except (FormatError, UnicodeDecodeError) as error:
+                number = self._lines + 1
+                self._forget()
+                raise FormatError([f"{self._path}, line {number}: {error}"]) from None
+        return void, records
+
+    def _read(self, line: bytes) -> Record:
+        record = from_line(line.decode())
+        self._lines += 1
+        self._offset += len(line)
+        self._tail = (self._tail + line)[-_REMEMBERED:]
+        return record
+
+
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
     """Lines with their ends, up to the last one that has an end; none may be beyond all bounds."""
     while line := file.readline(_MOST_LINE):
         if not line.endswith(b"\n"):

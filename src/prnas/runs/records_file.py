@@ -3,26 +3,29 @@
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from prnas.io.atomic import write_atomically
+from prnas.io.checked_files import digest
 
 DAMAGED = "damaged-"
 
 
 class RecordsFile:
-    """The records, kept in memory too: what a rotation or a damaged disk takes is written anew.
+    """The records, also held in memory: what a rotation or a damaged disk takes is written anew.
 
-    It is opened with the records that are known; what follows them in the file, written after the
-    last checkpoint, is cut off. `warn` is told of a file that had to be mended, which is kept.
+    It is opened with the records of the last checkpoint; what follows them in the file is cut off.
+    `warn` receives a message if the file had to be mended; the damaged one is renamed.
     """
 
     def __init__(self, path: Path, content: bytes, warn: Callable[[str], None]) -> None:
         self.path, self._warn = path, warn
         self._content = bytearray(content)
         self._hash = hashlib.sha256(content)
-        if self._beginning(len(content)) != content:
+        checksum = self._hash.hexdigest()
+        if content and (not path.is_file() or digest(path, len(content)) != checksum):
             self._set_aside()
             write_atomically(path, content)
             warn(f"{path} was damaged: it is written anew, from the checkpoint")
@@ -38,43 +41,31 @@ class RecordsFile:
         return {"size": len(self._content), "sha256": self._hash.hexdigest()}
 
     def write(self, line: bytes) -> None:
-        if not self._is_mine():
-            self._restore()
+        self._mend()
         self._file.write(line)
         self._file.flush()
         self._hash.update(line)
         self._content += line
 
     def sync(self) -> None:
-        if not self._is_mine():
-            self._restore()
+        self._mend()
         self._file.flush()
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
         self._file.close()
 
-    def _is_mine(self) -> bool:
-        """Whether the file is still there, and as long as it was left."""
-        try:
-            here = self.path.stat()
-        except FileNotFoundError:
-            return False
-        mine = os.fstat(self._file.fileno())
-        return os.path.samestat(here, mine) and mine.st_size == len(self._content)
-
-    def _restore(self) -> None:
+    def _mend(self) -> None:
+        """Write the file anew, unless it is still there and as long as it was left."""
+        with suppress(FileNotFoundError):
+            mine, size = os.fstat(self._file.fileno()), len(self._content)
+            if os.path.samestat(self.path.stat(), mine) and mine.st_size == size:
+                return
         self._file.close()
         self._set_aside()
         write_atomically(self.path, bytes(self._content))
         self._file = self.path.open("ab")
         self._warn(f"{self.path} was moved or changed by another program: it is written anew")
-
-    def _beginning(self, size: int) -> bytes:
-        if not self.path.is_file():
-            return b""
-        with self.path.open("rb") as file:
-            return file.read(size)
 
     def _set_aside(self) -> None:
         if self.path.exists():

@@ -3,38 +3,40 @@
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from prnas.config.sections import RunConfig
 from prnas.data.augment import Augmentation
-from prnas.data.dataset import DataSet, Images, normalization
+from prnas.data.dataset import DataSet, normalization
 from prnas.data.streams import Stream
 from prnas.io.memory import check_room, is_out_of_memory
 from prnas.runs import faults
 from prnas.runs.attempt import Outcome
 from prnas.runs.batch_size import BatchSize, MemoryProbe
 from prnas.runs.checkpoint import Checkpoint
-from prnas.runs.events import RunStart, StepEvent
+from prnas.runs.events import Callback, RunStart, StepEvent
 from prnas.runs.folder import RECORDS, RunFolder
 from prnas.runs.generators import seed_for
 from prnas.runs.preparation import check_same, digest_of
 from prnas.runs.processes import Processes
 from prnas.runs.records import BatchRecord, EpochRecord, Record, Score, read_records
-from prnas.runs.state import RunState
-from prnas.runs.time_left import seconds_left
+from prnas.runs.signals import Signals
+from prnas.runs.state import RunState, SavedState
 
 # Writing a checkpoint needs memory for about three copies of its tensors.
 _CHECKPOINT_COPIES = 3
+_RECENT = 0.75  # weight of an epoch's speed in estimates, relative to the epoch after it
 C = TypeVar("C", bound=RunConfig)
 S = TypeVar("S", bound=RunState)
+R = TypeVar("R")  # the result
+K = TypeVar("K", bound=Record)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -55,25 +57,23 @@ class RunContext(Generic[C]):
     processes: Processes
     probe: MemoryProbe
     folder: RunFolder | None
-    callbacks: Sequence[Any]
-    stop_signal: Callable[[], int]  # number of the signal that asks to stop, or 0
-    should_save: Callable[[], bool] = lambda: False
+    callbacks: Sequence[Callback] = ()
+    signals: Signals = field(default_factory=Signals)
     replay: bool = True  # whether batch decisions of an earlier session are repeated
 
 
-class Run(ABC, Generic[C, S]):
-    """A run under way. `go` continues from wherever its state stands.
+class Run(ABC, Generic[C, S, R]):
+    """A search or a training under way. `go` continues from wherever its state stands."""
 
-    The subclasses are `prnas.searching.search.Search` and
-    `prnas.retraining.retraining.Retraining`.
-    """
-
-    config_type: ClassVar[type[RunConfig]]
+    config_type: ClassVar[type[Any]]
     weights_part: ClassVar[str]  # the part of a step whose images make up an epoch
     epoch_type: ClassVar[Literal["epoch", "training"]]  # the type of its epochs' records
+    uses_test_part: ClassVar[bool] = False  # then it must not change before the run is resumed
+    memory_advice: ClassVar[str]  # what a user may try when memory runs out
+    not_finite_advice: ClassVar[str]  # or when numbers are not finite
     validation_batch = 1
 
-    def __init__(self, context: RunContext[C], checkpoint: Checkpoint | None) -> None:
+    def __init__(self, context: RunContext[C], checkpoint: Checkpoint | None = None) -> None:
         """A new run, or one that goes on exactly where `checkpoint` was written."""
         self.config, self.data, self.processes = context.config, context.data, context.processes
         self.indices, self.probe, self.folder = context.indices, context.probe, context.folder
@@ -82,32 +82,28 @@ class Run(ABC, Generic[C, S]):
         self.epoch_images = len(self.indices[self.weights_part])
         used = torch.cat(list(self.indices.values())).sort().values
         self.normalization = normalization(data.train, used)
-        self.data_digest = digest_of(self.compared_images(), data.class_names, self.normalization)
+        compared = [data.train, data.test] if self.uses_test_part else [data.train]
+        self.data_digest = digest_of(compared, data.class_names, self.normalization)
         if checkpoint is not None:
             check_same("data", checkpoint.state, self.data_digest)
-        self.streams = {
-            part: Stream(
-                data.train,
-                indices,
-                seed_for(config.seed, "stream", part),
-                processes.rank,
-                processes.size,
-            )
-            for part, indices in self.indices.items()
-        }
+        self.streams: dict[str, Stream] = {}
+        for part, indices in self.indices.items():
+            seed = seed_for(config.seed, "stream", part)
+            self.streams[part] = Stream(data.train, indices, seed, processes.rank, processes.size)
         folder = self.folder
         self.batch = BatchSize(
             config.batch_rule,
             self.probe,
-            self._log_batch,
+            folder.log_batch if folder else lambda key, batch: None,
             lambda share: processes.maximum([share])[0],
             self.epoch_images // processes.size,
             processes.broadcast(folder.batch_decisions() if folder and context.replay else {}),
         )
-        augment = config.images
+        images = config.images
         self.augmentation = Augmentation(
-            augment.flip, augment.crop_padding, augment.cutout, self.normalization
+            images.flip, images.crop_padding, images.cutout, self.normalization
         )
+        self._epoch_work = self.epoch_work()
         self.resumed = checkpoint is not None
         self.records: list[Record] = []  # the records of a run that has no folder
         self.last_images: Tensor | None = None  # images of the step under way
@@ -128,11 +124,7 @@ class Run(ABC, Generic[C, S]):
         """The training images of each part of a step; a `UserError` if they cannot be used."""
 
     @abstractmethod
-    def compared_images(self) -> Sequence[Images]:
-        """The images that must be the same when the run is resumed."""
-
-    @abstractmethod
-    def make_state(self, saved: Mapping[str, Any] | None) -> S:
+    def make_state(self, saved: SavedState | None) -> S:
         """The first state, or that of a checkpoint's plain data, before its tensors are loaded."""
 
     @abstractmethod
@@ -167,24 +159,12 @@ class Run(ABC, Generic[C, S]):
         """The relative cost of each epoch of the whole run."""
 
     @abstractmethod
-    def start_event(self) -> RunStart:
-        """What callbacks get at the start."""
+    def start_facts(self) -> dict[str, Any]:
+        """The fields of `RunStart` that depend on the kind of run."""
 
     @abstractmethod
-    def result(self) -> Any:
+    def result(self) -> R:
         """What the finished run returns."""
-
-    @abstractmethod
-    def advice(self, fault: Literal["out-of-memory", "not finite"]) -> str:
-        """What a user may try after a fault."""
-
-    def step_name(self, part: str) -> str:
-        """The name of a part of a step in messages."""
-        return part
-
-    def extra_state(self) -> dict[str, Any]:
-        """Plain data that a checkpoint holds besides the state."""
-        return {}
 
     # ---------------------------------------------------------------- from start to end
 
@@ -214,7 +194,6 @@ class Run(ABC, Generic[C, S]):
                 "batch": self.batch.state(),
                 "streams": {part: stream.state() for part, stream in self.streams.items()},
                 "records": records,
-                **self.extra_state(),
             }
             checkpoint = self.state.checkpoint(more)
             # The library that writes tensors ends the whole process when it gets no memory.
@@ -224,7 +203,7 @@ class Run(ABC, Generic[C, S]):
 
     def stop_if_asked(self) -> None:
         """Raise `Stopped` if a signal asked any process to stop."""
-        (number,) = self.processes.maximum([float(self._context.stop_signal())])
+        (number,) = self.processes.maximum([float(self._context.signals.number)])
         if number:
             raise Stopped(self.folder.path if self.folder else None, int(number))
 
@@ -256,7 +235,7 @@ class Run(ABC, Generic[C, S]):
         """Stop if asked to; save if it is time."""
         self.stop_if_asked()
         minutes = (time.monotonic() - self.last_save) / 60
-        self.save_soon |= self._context.should_save()
+        self.save_soon |= self._context.signals.take_save()
         due = self.save_soon or minutes >= self.config.checkpoints.every_minutes
         if due and self.state.position.images < goal:
             self.save()
@@ -345,9 +324,17 @@ class Run(ABC, Generic[C, S]):
 
     # ---------------------------------------------------------------- records and events
 
-    def _log_batch(self, key: str, batch: int) -> None:
-        if self.folder is not None:
-            self.folder.log_batch(key, batch)
+    def start_event(self) -> RunStart:
+        return RunStart(
+            folder=self.folder.path if self.folder else None,
+            device=str(self.processes.device),
+            world_size=self.processes.size,
+            train_images=self.epoch_images,
+            resumed=self.resumed,
+            cycle=self.state.position.cycle,
+            epoch=self.state.position.epoch,
+            **self.start_facts(),
+        )
 
     def record_batch(self, reason: Literal["start", "memory", "out-of-memory"]) -> None:
         position = self.state.position
@@ -368,20 +355,16 @@ class Run(ABC, Generic[C, S]):
         with self.state.timed("saving"):
             self.folder.record(record)
 
-    def all_records(self) -> list[Record]:
-        """The records of the whole run, not only since it was resumed."""
-        return (
-            self.records if self.folder is None else list(read_records(self.folder.path / RECORDS))
-        )
+    def records_of(self, kind: type[K]) -> tuple[K, ...]:
+        """The records of a kind, of the whole run and not only since it was resumed."""
+        records = self.records if self.folder is None else read_records(self.folder.path / RECORDS)
+        return tuple(record for record in records if isinstance(record, kind))
 
     def _scores(self) -> dict[str, Score]:
         """The scores of the epoch so far; a grace epoch trains no architecture weights."""
-        tallies = self.state.epoch.tallies.items()
-        return {
-            part: tally.score
-            for part, tally in tallies
-            if tally.images or part == self.weights_part
-        }
+        tallies = self.state.epoch.tallies
+        shown = [part for part in tallies if tallies[part].images or part == self.weights_part]
+        return {part: tallies[part].score for part in shown}
 
     def _emit_step(self, goal: int) -> None:
         position, epoch, scores = self.state.position, self.state.epoch, self._scores()
@@ -402,10 +385,6 @@ class Run(ABC, Generic[C, S]):
         )
         self.emit("on_step", step)
 
-    @cached_property
-    def _epoch_work(self) -> list[float]:
-        return self.epoch_work()
-
     def _seconds_left(self, goal: int, seconds: float) -> float | None:
         """An estimate for the whole run, from the work that is left and the speed so far."""
         share = 1 - max(goal - self.state.position.images, 0) / self.epoch_images
@@ -417,3 +396,20 @@ class Run(ABC, Generic[C, S]):
         """Call a method of every callback; there are callbacks in the first process only."""
         for callback in self.callbacks:
             getattr(callback, event)(*arguments)
+
+
+AnyRun: TypeAlias = Run[Any, Any, Any]
+
+
+def seconds_left(work_done: Sequence[tuple[float, float]], work_left: float) -> float | None:
+    """Seconds for `work_left`, from (work, seconds) of what is done, the latest last.
+
+    The later an epoch, the more it counts. `None`: nothing is done yet that could tell.
+    """
+    if work_left <= 0:
+        return 0.0
+    work = seconds = 0.0
+    for done, took in work_done:
+        work = _RECENT * work + max(done, 0.0)
+        seconds = _RECENT * seconds + max(took, 0.0)
+    return work_left * seconds / work if work > 0 else None

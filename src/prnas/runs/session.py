@@ -4,7 +4,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,18 +12,19 @@ import torch
 
 from prnas.config.sections import RunConfig
 from prnas.data.dataset import load
-from prnas.io.errors import FormatError, UserError
+from prnas.io.errors import UserError
 from prnas.io.memory import free_memory, is_out_of_memory
 from prnas.runs.batch_size import MemoryProbe, probe_for
 from prnas.runs.checkpoint import Checkpoint
-from prnas.runs.events import check_callbacks
-from prnas.runs.folder import RunFolder, read_config
+from prnas.runs.events import Callback, check_callbacks
+from prnas.runs.folder import RunFolder, read_config, task_name
 from prnas.runs.names import not_resumable
 from prnas.runs.processes import Processes
 from prnas.runs.run import Run, RunContext, Stopped
 from prnas.runs.signals import stop_signals
 
 C = TypeVar("C", bound=RunConfig)
+R = TypeVar("R")
 _OUT_OF_MEMORY = (
     "out of memory, outside of a training step. What was saved is kept. data.storage=stream, fewer "
     "data.workers or a smaller network need less"
@@ -47,72 +48,67 @@ def with_threads(config: C, processes: Processes) -> C:
     return config.model_copy(update={"compute": compute})
 
 
-@dataclass(frozen=True)
-class NewFolder:
-    """Where a new run is written, if anywhere, and by which command."""
-
-    runs: Path | None
-    name: str | None
-    recipe: str
-    command: Sequence[str] | None
-
-
 def start_run(
-    kind: type[Run[Any, Any]],
-    config: RunConfig,
-    new: NewFolder,
-    callbacks: Sequence[Any],
-    probe: MemoryProbe | None,
+    kind: type[Run[C, Any, R]],
+    config: C,
+    *,
+    runs: Path | None = Path("runs"),
+    name: str | None = None,
+    recipe: str | None = None,
+    callbacks: Sequence[Callback] = (),
+    command: Sequence[str] | None = None,
+    probe: MemoryProbe | None = None,
     processes: Processes | None = None,
-) -> Any:
-    """A new run, and its result. What cannot work is found before anything is written."""
+) -> R:
+    """A new run, and its result. What cannot work is found before anything is written.
+
+    It is written to a new folder in `runs`, if given. `processes` are those of an earlier run in
+    the same program, which cannot be launched twice.
+    """
     processes = processes or Processes(config.compute)
     config = with_threads(config, processes)
-
-    def open_folder() -> RunFolder | None:
-        if new.runs is None:
-            return None
-        command = new.command or sys.argv
-        facts = processes.facts
-        return RunFolder.create(new.runs, new.name, new.recipe, config, command, facts)
-
-    return _run(kind, config, processes, callbacks, open_folder, probe)
+    create = None
+    if runs is not None:
+        session = {"command": list(command or sys.argv), **processes.facts}
+        recipe = recipe or task_name(config)
+        create = partial(RunFolder.create, runs, name, recipe, config, session)
+    return _run(kind, config, processes, callbacks, create, probe)
 
 
 def resume_run(
-    kind: type[Run[Any, Any]],
+    kind: type[Run[C, Any, R]],
     folder: Path,
-    overrides: Sequence[str],
-    callbacks: Sequence[Any],
-    command: Sequence[str] | None,
-    probe: MemoryProbe | None,
+    *,
+    overrides: Sequence[str] = (),
+    callbacks: Sequence[Callback] = (),
+    command: Sequence[str] | None = None,
+    probe: MemoryProbe | None = None,
     processes: Processes | None = None,
-) -> Any:
-    """Continue a run in its own folder, and return its result."""
+) -> R:
+    """Continue a run in its own folder, bit for bit as if it had never stopped; its result.
+
+    `overrides` may change how it is computed (`compute`, `checkpoints`), not what.
+    """
     check_overrides(overrides)
     # A new limit is given because the old decisions about the batch size were wrong.
     new_limit = any(override.startswith("compute.memory_limit") for override in overrides)
-    config = read_config(folder, kind.config_type, overrides)
+    config: C = read_config(folder, kind.config_type, overrides)
     processes = processes or Processes(config.compute)
     config = with_threads(config, processes)
-
-    def open_folder() -> RunFolder:
-        return RunFolder.open(
-            folder, config, command or sys.argv, processes.facts, forget_batches=new_limit
-        )
-
-    return _run(kind, config, processes, callbacks, open_folder, probe, replay=not new_limit)
+    session = {"command": list(command or sys.argv), **processes.facts}
+    reopen = partial(RunFolder.open, folder, config, session, forget_batches=new_limit)
+    return _run(kind, config, processes, callbacks, reopen, probe, replay=not new_limit)
 
 
 def _run(
-    kind: type[Run[Any, Any]],
-    config: RunConfig,
+    kind: type[Run[C, Any, R]],
+    config: C,
     processes: Processes,
-    callbacks: Sequence[Any],
-    open_folder: Callable[[], RunFolder | None],
+    callbacks: Sequence[Callback],
+    open_folder: Callable[[], RunFolder] | None,
     probe: MemoryProbe | None,
     replay: bool = True,
-) -> Any:
+) -> R:
     """Run from wherever the folder stands to the end. Only the first process has callbacks."""
     check_callbacks(callbacks)
     first = processes.rank == 0
@@ -126,6 +122,14 @@ def _run(
         for callback in callbacks:
             callback.on_message(text)
 
+    def opened() -> tuple[Checkpoint | None, list[str], str | None]:
+        nonlocal folder
+        if open_folder is None:
+            return None, [], None
+        folder = open_folder()
+        folder.warn = say
+        return *folder.newest_checkpoint(), str(folder.path)
+
     try:
         limit = config.compute.memory_limit
         limit = None if limit is None else limit * 1e9
@@ -134,21 +138,12 @@ def _run(
         probe = probe or probe_for(processes.device, limit, processes.local_size)
         processes.barrier()  # if a process fails before this point, nothing is written
         with stop_signals() as signals:
-            folder, checkpoint, problems, path = _opened(open_folder, processes, say)
+            checkpoint, problems, path = processes.from_first(opened)
             processes.begin(_recovery_hint(config, path))
             for problem in problems:
                 say(f"{problem}; going on from the one before it")
             context = RunContext(
-                config,
-                data,
-                indices,
-                processes,
-                probe,
-                folder,
-                callbacks,
-                signals.wanted,
-                signals.take_save,
-                replay,
+                config, data, indices, processes, probe, folder, callbacks, signals, replay
             )
             run = _resumed(kind, context, checkpoint) if checkpoint else kind(context, None)
             run.emit("on_start", run.start_event())
@@ -183,16 +178,15 @@ def _run(
 def _recovery_hint(config: RunConfig, folder: str | None) -> str:
     if folder is None:
         return "This run has no folder, so nothing was saved."
-    task = config.to_data()["task"]
     return (
-        f"The last checkpoint is kept: `prnas {task} --resume {shlex.quote(folder)}` goes on from "
-        "it, with any number of processes (--devices)."
+        f"The last checkpoint is kept: `prnas {task_name(config)} --resume {shlex.quote(folder)}` "
+        "goes on from it, with any number of processes (--devices)."
     )
 
 
 def _resumed(
-    kind: type[Run[Any, Any]], context: RunContext[Any], checkpoint: Checkpoint
-) -> Run[Any, Any]:
+    kind: type[Run[C, Any, R]], context: RunContext[C], checkpoint: Checkpoint
+) -> Run[C, Any, R]:
     """A checkpoint may be of another release, or made up, whatever its checksums say."""
     try:
         return kind(context, checkpoint)
@@ -204,32 +198,3 @@ def _resumed(
         raise UserError(
             f"the checkpoint does not fit this run ({type(error).__name__}: {error!s:.200})"
         ) from None
-
-
-def _opened(
-    open_folder: Callable[[], RunFolder | None],
-    processes: Processes,
-    say: Callable[[str], None],
-) -> tuple[RunFolder | None, Checkpoint | None, list[str], str | None]:
-    """The first process opens the folder and reads the checkpoint; the others get what it found."""
-    folder: RunFolder | None = None
-    checkpoint: Checkpoint | None = None
-    problems: list[str] = []
-    failure: str | None = None
-    path: str | None = None
-    if processes.rank == 0:
-        try:
-            folder = open_folder()
-            if folder is not None:
-                folder.warn = say
-                path = str(folder.path)
-                checkpoint, problems = folder.newest_checkpoint()
-        except (UserError, FormatError, OSError) as error:
-            failure = str(error)
-            if folder is not None:
-                folder.close()
-    opened = processes.broadcast((checkpoint, problems, path, failure))
-    checkpoint, problems, path, failure = opened
-    if failure is not None:
-        raise UserError(failure)
-    return folder, checkpoint, problems, path

@@ -69,12 +69,8 @@ def _ignore(runs: bool) -> None:
 
 
 class Signals:
-    number = 0
+    number = 0  # of the signal that asked to stop
     save = False
-
-    def wanted(self) -> int:
-        """The signal that asked to stop, or 0."""
-        return self.number
 
     def take_save(self) -> bool:
         """Whether a checkpoint was asked for since the last time."""
@@ -101,11 +97,12 @@ def stop_signals() -> Iterator[Signals]:
     def handle_save(number: int, frame: FrameType | None) -> None:
         signals.save = True
 
-    before = {one: signal.signal(one, handle) for one in (signal.SIGINT, signal.SIGTERM)}
+    stopping = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, handle) for number in stopping}
     if hasattr(signal, "SIGUSR1"):  # Windows has none
         before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, handle_save)
     try:
         yield signals
     finally:
-        for one, old in before.items():
-            signal.signal(one, old)
+        for number, handler in before.items():
+            signal.signal(number, handler)

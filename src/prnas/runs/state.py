@@ -4,28 +4,35 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
 
 import torch
+from pydantic import ConfigDict, Field, TypeAdapter
 from torch import Tensor, nn
 
-from prnas.runs.checked_state import finite, finite_each, optimizer_state, whole
-from prnas.runs.checkpoint import Checkpoint, prefixed, under
+from prnas.config.sections import RunConfig
+from prnas.io.reading import validated
+from prnas.runs.checkpoint import Checkpoint, under
 from prnas.runs.generators import torch_generator
 from prnas.runs.records import Score
 
 # The tensors of each parameter that make up an optimizer's state.
-_SGD, _ADAM = frozenset({"momentum_buffer"}), frozenset({"step", "exp_avg", "exp_avg_sq"})
+_SGD, _ADAM = {"momentum_buffer"}, {"step", "exp_avg", "exp_avg_sq"}
+# How strictly the plain data of a checkpoint are read.
+_STRICT = ConfigDict(extra="forbid", strict=True)
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+SavedState = Mapping[str, Any]  # the plain data of a checkpoint
 
 
 @dataclass(slots=True)
 class Tally:
     """Loss and correct predictions, summed over images."""
 
+    __pydantic_config__ = _STRICT
     loss: float = 0.0
     correct: float = 0.0
-    images: int = 0
+    images: Count = 0
 
     def add(self, loss: float, correct: float, images: int) -> None:
         self.loss += loss * images
@@ -33,27 +40,21 @@ class Tally:
         self.images += images
 
     @property
-    def mean_loss(self) -> float:
-        return self.loss / max(self.images, 1)
-
-    @property
-    def accuracy(self) -> float:
-        return self.correct / max(self.images, 1)
-
-    @property
     def score(self) -> Score:
-        return Score(loss=self.mean_loss, accuracy=self.accuracy, images=self.images)
+        images = max(self.images, 1)
+        return Score(loss=self.loss / images, accuracy=self.correct / images, images=self.images)
 
 
 @dataclass(slots=True)
 class Position:
     """Where a run stands; `images` counts those that trained the weights in this cycle."""
 
-    cycle: int = 0  # always 0 in a retraining, which has a single one
-    epoch: int = 0
-    step: int = 0  # step within the epoch
-    cycle_step: int = 0
-    images: int = 0
+    __pydantic_config__ = _STRICT
+    cycle: Count = 0  # always 0 in a retraining, which has a single one
+    epoch: Count = 0
+    step: Count = 0  # step within the epoch
+    cycle_step: Count = 0
+    images: Count = 0
     done: bool = False
 
     def key(self, name: str) -> str:
@@ -65,7 +66,8 @@ class Position:
 class EpochProgress:
     """The epoch under way: a tally for each part of a step, and seconds by time category."""
 
-    tallies: dict[str, Tally]
+    __pydantic_config__ = _STRICT
+    tallies: Annotated[dict[str, Tally], Field(alias="sums")]
     seconds: dict[str, float]
     memory: float = 0.0  # peak, in bytes
     lr: float = 0.0  # learning rate of the last step
@@ -73,6 +75,20 @@ class EpochProgress:
     @property
     def total(self) -> float:
         return sum(self.seconds.values())
+
+
+@dataclass(slots=True)
+class _Saved:
+    """The plain data in a checkpoint that every run has, by their names there."""
+
+    __pydantic_config__ = _STRICT
+    position: Position
+    so_far: EpochProgress
+    elapsed: float
+    work_done: list[tuple[float, float]]
+
+
+_SAVED = TypeAdapter(_Saved)
 
 
 class RunState(ABC):
@@ -86,20 +102,21 @@ class RunState(ABC):
     time_categories: tuple[str, ...]  # how an epoch's seconds are broken down in its record
     generator_names: tuple[str, ...]
 
-    def __init__(self, seed: int, saved: Mapping[str, Any] | None = None) -> None:
-        self.generators = {name: torch_generator(seed, name) for name in self.generator_names}
+    def __init__(self, config: RunConfig, saved: SavedState | None) -> None:
+        names, categories = self.generator_names, self.time_categories
+        self.generators = {name: torch_generator(config.seed, name) for name in names}
         self.position = Position()
         self.epoch = self._new_epoch()
         self.elapsed = 0.0  # seconds of all epochs before this one
         self.work_done: list[tuple[float, float]] = []  # estimated work and seconds, by epoch
         if saved is not None:
-            self.position = _position(saved["position"])
-            self.epoch = self._saved_epoch(saved["so_far"])
-            self.elapsed = finite("elapsed", saved["elapsed"])
-            self.work_done = [
-                (finite("work", work), finite("seconds", seconds))
-                for work, seconds in saved["work_done"]
-            ]
+            names = [field.name for field in fields(_Saved)]
+            state = validated(_SAVED, {name: saved[name] for name in names}, "state")
+            epoch = state.so_far
+            if (set(epoch.tallies), set(epoch.seconds)) != (set(self.parts), set(categories)):
+                raise ValueError("so_far must have the sums and seconds of this kind of run")
+            self.position, self.epoch = state.position, epoch
+            self.elapsed, self.work_done = state.elapsed, state.work_done
 
     @property
     @abstractmethod
@@ -141,7 +158,7 @@ class RunState(ABC):
         """Weights, running statistics and optimizer states, by name."""
         tensors: dict[str, Tensor] = {}
         for name, module in self.modules().items():
-            tensors |= prefixed(name, module.state_dict())
+            tensors |= {f"{name}/{key}": value for key, value in module.state_dict().items()}
         names = {id(weight): name for name, weight in self.module.named_parameters()}
         for prefix, optimizer in self.optimizers().items():
             for parameter, values in optimizer.state.items():
@@ -154,21 +171,9 @@ class RunState(ABC):
         tensors = self.tensors()
         for name, generator in self.generators.items():
             tensors[f"generators/{name}"] = generator.get_state()
-        epoch = self.epoch
-        state = {
-            "position": asdict(self.position),
-            "so_far": {
-                "sums": {part: asdict(tally) for part, tally in epoch.tallies.items()},
-                "seconds": dict(epoch.seconds),
-                "memory": epoch.memory,
-                "lr": epoch.lr,
-            },
-            "elapsed": self.elapsed,
-            "work_done": self.work_done,
-            **self.extra_state(),
-            **more,
-        }
-        return Checkpoint(state, {name: one.detach().cpu() for name, one in tensors.items()})
+        saved = _Saved(self.position, self.epoch, self.elapsed, self.work_done)
+        state = {**_SAVED.dump_python(saved, by_alias=True), **self.extra_state(), **more}
+        return Checkpoint(state, {name: value.detach().cpu() for name, value in tensors.items()})
 
     @abstractmethod
     def extra_state(self) -> dict[str, Any]:
@@ -183,29 +188,6 @@ class RunState(ABC):
             _load_optimizer(optimizer, parameters, under(prefix, tensors))
         for name, generator in self.generators.items():
             generator.set_state(tensors[f"generators/{name}"])
-
-    def _saved_epoch(self, saved: Mapping[str, Any]) -> EpochProgress:
-        tallies = {part: _tally(saved["sums"][part]) for part in self.parts}
-        seconds = finite_each("seconds", saved["seconds"], self.time_categories)
-        memory, lr = finite("memory", saved["memory"]), finite("lr", saved["lr"])
-        return EpochProgress(tallies, seconds, memory, lr)
-
-
-def _position(saved: Mapping[str, Any]) -> Position:
-    position = Position(**saved)
-    for name in ("cycle", "epoch", "step", "cycle_step", "images"):
-        whole(name, getattr(position, name), most=2**63)
-    if type(position.done) is not bool:
-        raise ValueError(f"done must be true or false, got {position.done!r:.60}")
-    return position
-
-
-def _tally(saved: Mapping[str, Any]) -> Tally:
-    return Tally(
-        finite("loss", saved["loss"]),
-        finite("correct", saved["correct"]),
-        whole("images", saved["images"], most=2**63),
-    )
 
 
 def sgd(
@@ -225,10 +207,15 @@ def _load_optimizer(
     keys = _ADAM if isinstance(optimizer, torch.optim.Adam) else _SGD
     owners = {name.rpartition("/")[0] for name in tensors}
     for owner in owners:
-        optimizer_state(owner, under(owner, tensors), keys)
-    own = {id(one) for group in optimizer.param_groups for one in group["params"]}
-    if keys == _SGD and owners and len(owners) != len(own):
-        raise ValueError(f"{len(owners)} of {len(own)} parameters have a momentum")
+        saved = under(owner, tensors)
+        if saved.keys() != keys:
+            raise ValueError(f"{owner} must have {', '.join(sorted(keys))}, got {list(saved)}")
+        step = saved.get("step")
+        if step is not None and (step.dim() or not step.is_floating_point()):
+            raise ValueError(f"{owner}/step must be a single number")
+    number = sum(len(group["params"]) for group in optimizer.param_groups)
+    if keys == _SGD and owners and len(owners) != number:
+        raise ValueError(f"{len(owners)} of {number} parameters have a momentum")
     for name, tensor in tensors.items():
         owner, key = name.rsplit("/", 1)
         parameter = parameters[owner]

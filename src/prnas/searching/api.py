@@ -1,17 +1,20 @@
 """A search from start to genotype, and on from where it stopped."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from prnas.config.search import SearchConfig
 from prnas.report.default_callbacks import with_default_callbacks
-from prnas.runs.batch_size import MemoryProbe
 from prnas.runs.events import Callback, SearchResult
 from prnas.runs.named import config_of
-from prnas.runs.session import NewFolder, Stopped, resume_run, start_run
+from prnas.runs.session import Stopped, resume_run, start_run
 from prnas.searching.search import Search
 
 __all__ = ["Stopped", "resume", "search", "start"]
+# A new search by a config, and one that goes on in its own folder; with options for both.
+start = partial(start_run, Search)
+resume = partial(resume_run, Search)
 
 
 def search(
@@ -37,33 +40,3 @@ def search(
         recipe="search" if isinstance(config, SearchConfig) else Path(config).stem,
         callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
     )
-
-
-def start(
-    config: SearchConfig,
-    *,
-    runs: Path | None = Path("runs"),
-    name: str | None = None,
-    recipe: str = "search",
-    callbacks: Sequence[Callback] = (),
-    command: Sequence[str] | None = None,
-    probe: MemoryProbe | None = None,
-) -> SearchResult:
-    """A new search. What cannot work is found before anything is written."""
-    new = NewFolder(runs, name, recipe, command)
-    return start_run(Search, config, new, callbacks, probe)
-
-
-def resume(
-    folder: Path,
-    *,
-    overrides: Sequence[str] = (),
-    callbacks: Sequence[Callback] = (),
-    command: Sequence[str] | None = None,
-    probe: MemoryProbe | None = None,
-) -> SearchResult:
-    """Go on with a run in its own folder, bit for bit as if it had never stopped.
-
-    `overrides` may change how it is computed (`compute`, `checkpoints`), not what is searched.
-    """
-    return resume_run(Search, folder, overrides, callbacks, command, probe)

@@ -41,24 +41,14 @@ def prune_and_replace(
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:
-        bounds: dict[Role, int | None] = {
-            "normal": config.derivation.max_skips_normal,
-            "reduction": config.derivation.max_skips_reduction,
-        }
-        most: dict[Role, int] = {role: bound for role, bound in bounds.items() if bound is not None}
-        genotype, change = derive(pools, weights, generator, most, scores)
+        derivation = config.derivation
+        limits = (derivation.max_skips_normal, derivation.max_skips_reduction)
+        bounds = zip(ROLES, limits, strict=True)
+        most_skips: dict[Role, int] = {role: bound for role, bound in bounds if bound is not None}
+        genotype, change = derive(pools, weights, generator, most_skips, scores)
         return Decision(change, pools.apply(change), genotype)
-    evolved = [
-        pools.cell(role).evolve(
-            weights[role],
-            cycle.survivors,
-            cycle.morphisms,
-            config.space.limits,
-            generator,
-            scores=scores,
-        )
-        for role in ROLES
-    ]
+    rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
+    evolved = [pools.cell(role).evolve(weights[role], *rule, scores=scores) for role in ROLES]
     (normal, normal_change), (reduction, reduction_change) = evolved
     return Decision(Change(normal_change, reduction_change), Pools(normal, reduction), None)
 

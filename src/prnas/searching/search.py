@@ -1,44 +1,48 @@
 """The search's loop: epochs of architecture and weight steps, prune and replace, the genotype."""
 
 import time
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
 
 from prnas.config.search import SearchConfig
-from prnas.data.dataset import DataSet, Images, halves
+from prnas.data.dataset import DataSet, halves
 from prnas.nets.relaxation import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
-from prnas.runs.events import RunStart, SearchResult
+from prnas.runs.events import SearchResult
 from prnas.runs.generators import torch_generator
 from prnas.runs.preparation import check_sizes, cosine, draw_indices
 from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
 from prnas.runs.run import Run, RunContext
+from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
-from prnas.space.genotype import ROLES, Genotype, Role
+from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import CellWeights
 
 
-class Search(Run[SearchConfig, SearchState]):
+class Search(Run[SearchConfig, SearchState, SearchResult]):
     """A search under way."""
 
     config_type = SearchConfig
     weights_part = "weights"
     epoch_type = "epoch"
+    memory_advice = (
+        "go on from it with --recompute, or set batch.min, channels or cells lower in a new search."
+    )
+    not_finite_advice = (
+        "In a new search, try a smaller weights.lr, architecture.lr or gradient_norm; and look at "
+        "the data."
+    )
 
     def __init__(
         self, context: RunContext[SearchConfig], checkpoint: Checkpoint | None = None
     ) -> None:
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.validation.batch
-        self.genotype: Genotype | None = None
-        if checkpoint is not None and self.state.position.done:
-            self.genotype = Genotype.from_json(checkpoint.state["genotype"])
         self.step = make_step(self)
         self._compile()
 
@@ -48,17 +52,8 @@ class Search(Run[SearchConfig, SearchState]):
         check_sizes(config, data, len(indices["weights"]), num_processes)
         return indices
 
-    def compared_images(self) -> Sequence[Images]:
-        return [self.data.train]
-
-    def make_state(self, saved: Mapping[str, Any] | None) -> SearchState:
-        data, processes = self.data, self.processes
-        return SearchState(
-            self.config, data.num_classes, data.shape[0], processes.device, processes.dtype, saved
-        )
-
-    def extra_state(self) -> dict[str, Any]:
-        return {"genotype": self.genotype.to_json() if self.genotype else None}
+    def make_state(self, saved: SavedState | None) -> SearchState:
+        return SearchState(self.config, self.data, self.processes, saved)
 
     # ---------------------------------------------------------------- the whole search
 
@@ -71,9 +66,9 @@ class Search(Run[SearchConfig, SearchState]):
                 self.train_epoch()
                 self.end_epoch()
             self._end_cycle()
-        assert self.genotype is not None
+        assert state.genotype is not None
         if self.folder is not None:  # again for a finished run: resuming it repairs its result
-            self.folder.write_genotype(self.genotype)
+            self.folder.write_genotype(state.genotype)
 
     def take_step(self) -> None:
         self.state.supernet.relaxation.progress = self.progress
@@ -110,8 +105,7 @@ class Search(Run[SearchConfig, SearchState]):
             return {}
         with state.timed("validation"):
             indices = self.indices["architecture"]
-            tally, _ = evaluate(self, state.supernet, self.data.train, indices, "weights")
-        self.probe.reset()  # the next batch size follows from training, not from this
+            tally, _ = evaluate(self, state.supernet, self.data.train, indices)
         return {"validation": tally.score}
 
     def epoch_work(self) -> list[float]:
@@ -130,7 +124,7 @@ class Search(Run[SearchConfig, SearchState]):
         start = time.perf_counter()
         self.emit("on_cycle", record, decision.pools)
         if decision.genotype is not None:
-            position.done, self.genotype = True, decision.genotype
+            position.done, state.genotype = True, decision.genotype
             self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
         else:
             state.next_cycle(decision.change, decision.pools)
@@ -156,46 +150,21 @@ class Search(Run[SearchConfig, SearchState]):
             # Not the cells: they are computed by hand, which a compiler would only take apart.
             self.state.supernet.stem.compile(dynamic=True)
 
-    # ---------------------------------------------------------------- events and messages
+    # ---------------------------------------------------------------- events and result
 
-    def start_event(self) -> RunStart:
-        state = self.state
-        return RunStart(
-            config=self.config,
-            folder=self.folder.path if self.folder else None,
-            device=str(self.processes.device),
-            world_size=self.processes.size,
-            num_parameters=sum(weight.numel() for weight in state.weight_parameters),
-            train_images=self.epoch_images,
-            resumed=self.resumed,
-            cycle=state.position.cycle,
-            epoch=state.position.epoch,
-            pools=state.supernet.pools,
-        )
+    def start_facts(self) -> dict[str, Any]:
+        parameters = sum(weight.numel() for weight in self.state.weight_parameters)
+        pools = self.state.supernet.pools
+        return {"config": self.config, "num_parameters": parameters, "pools": pools}
 
     def result(self) -> SearchResult:
-        assert self.genotype is not None
-        records = self.all_records()
+        assert self.state.genotype is not None
         return SearchResult(
-            self.genotype,
+            self.state.genotype,
             self.folder.path if self.folder else None,
-            tuple(record for record in records if isinstance(record, EpochRecord)),
-            tuple(record for record in records if isinstance(record, CycleRecord)),
+            self.records_of(EpochRecord),
+            self.records_of(CycleRecord),
             self.state.elapsed,
-        )
-
-    def step_name(self, part: str) -> str:
-        return "network" if part == "weights" else part
-
-    def advice(self, fault: str) -> str:
-        if fault == "out-of-memory":
-            return (
-                "go on from it with --recompute, or set batch.min, channels or cells lower in a "
-                "new search."
-            )
-        return (
-            "In a new search, try a smaller weights.lr, architecture.lr or gradient_norm; and look "
-            "at the data."
         )
 
 

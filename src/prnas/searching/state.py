@@ -8,12 +8,13 @@ import torch
 from torch import nn
 
 from prnas.config.search import SearchConfig
+from prnas.data.dataset import DataSet
 from prnas.nets.relaxation import make_relaxation
 from prnas.nets.supernet import Supernet, build_supernet
-from prnas.runs.checked_state import whole
-from prnas.runs.generators import random_state, set_random_state
-from prnas.runs.state import RunState, sgd
+from prnas.runs.processes import Processes
+from prnas.runs.state import Position, RunState, SavedState, sgd
 from prnas.space.change import Change
+from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
 from prnas.space.schedule import Cycle
 
@@ -26,25 +27,21 @@ class SearchState(RunState):
     generator_names = ("weights", "children", "dropout", "augment weights", "augment architecture")
 
     def __init__(
-        self,
-        config: SearchConfig,
-        classes: int,
-        input_channels: int,
-        device: torch.device,
-        dtype: torch.dtype,
-        saved: Mapping[str, Any] | None = None,
+        self, config: SearchConfig, data: DataSet, processes: Processes, saved: SavedState | None
     ) -> None:
-        super().__init__(config.seed, saved)
-        self.config = config
-        self.classes, self.input_channels = classes, input_channels
-        self.device, self.dtype = device, dtype
+        super().__init__(config, saved)
+        self.config, self.data, self.processes = config, data, processes
         self.decisions = Random(config.seed)
+        self.genotype: Genotype | None = None  # after the last cycle
         pools = Pools.initial(config.network.nodes, config.space.initial_pool)
         if saved is not None:
-            whole("cycle", self.position.cycle, most=len(config.schedule.cycles) - 1)
-            whole("epoch", self.position.epoch, most=self.cycle.epochs)
-            set_random_state(self.decisions, saved["decisions"])
+            if self.position.epoch > self.cycle.epochs:
+                raise ValueError(f"the cycle has {self.cycle.epochs} epochs")
+            version, numbers, gauss = saved["decisions"]
+            self.decisions.setstate((version, tuple(numbers), gauss))
             pools = Pools.from_json(saved["pools"])
+            if self.position.done:
+                self.genotype = Genotype.from_json(saved["genotype"])
         self.supernet = self._build(pools)
         self._start_cycle()
 
@@ -81,14 +78,14 @@ class SearchState(RunState):
             pools,
             channels,
             cells,
-            self.classes,
-            input_channels=self.input_channels,
+            self.data.num_classes,
+            input_channels=self.data.shape[0],
             output=self.config.network.output,
             relaxation=make_relaxation(self.config.architecture),
             recompute=self.config.compute.recompute,
             generator=self.generators["weights"],
         )
-        return supernet.to(self.device, self.dtype)
+        return supernet.to(self.processes.device, self.processes.dtype)
 
     def _start_cycle(self) -> None:
         """Optimizers start afresh with every cycle."""
@@ -104,15 +101,13 @@ class SearchState(RunState):
             architecture.lr,
             architecture.betas,
             weight_decay=architecture.weight_decay,
-            fused=self.device.type in ("cpu", "cuda"),
+            fused=self.processes.device.type in ("cpu", "cuda"),
         )
 
     def next_cycle(self, change: Change, pools: Pools) -> None:
         """Change to `pools`; a cycle of another shape starts its network afresh."""
         before = self.shape(self.cycle)
-        self.position.cycle += 1
-        self.position.epoch = self.position.step = 0
-        self.position.cycle_step = self.position.images = 0
+        self.position = Position(self.position.cycle + 1)
         self.epoch = self._new_epoch()
         if self.shape(self.cycle) == before:
             self.supernet.evolve(change, self.generators["children"], pools)
@@ -122,6 +117,7 @@ class SearchState(RunState):
 
     def extra_state(self) -> dict[str, Any]:
         return {
-            "decisions": random_state(self.decisions),
+            "decisions": self.decisions.getstate(),
             "pools": self.supernet.pools.to_json(),
+            "genotype": self.genotype.to_json() if self.genotype else None,
         }

@@ -13,25 +13,25 @@ VALIDATION = 0.15  # forward only, in large batches
 CHILD_GROWTH = 1.35  # what a child costs more than its parents: deeper, or a larger kernel
 
 
-def epoch_work(config: SearchConfig, cycle: int) -> list[float]:
-    """The relative cost of each epoch of a cycle; the unit is the same for the whole search.
+def epoch_work(config: SearchConfig, number: int) -> list[float]:
+    """The relative cost of each epoch of cycle `number`; the unit is the same for the whole search.
 
     A supernet costs as much as its candidates, on all edges of all cells; small ones are bound by
     memory, so that channels count linearly. An epoch trains the weights on their half of the
     images, after the grace epochs architecture weights as often, and validates on the other half.
     """
-    one = config.schedule.cycles[cycle]
+    cycle = config.schedule.cycles[number]
     edges = len(edge_positions(config.network.nodes))
-    cells = one.cells or config.network.cells
-    channels = one.channels or config.network.channels
-    supernet = cells * channels * (edges * pool_costs(config)[cycle] + CELL_COST)
+    cells = cycle.cells or config.network.cells
+    channels = cycle.channels or config.network.channels
+    supernet = cells * channels * (edges * pool_costs(config)[number] + CELL_COST)
     share = config.data.architecture_share
     work: list[float] = []
-    for epoch in range(one.epochs):
+    for epoch in range(cycle.epochs):
         images = 1 - share
-        if epoch >= one.grace_epochs:
+        if epoch >= cycle.grace_epochs:
             images += ARCHITECTURE_STEP * (1 - share)
-        if config.validation.includes(epoch, one.epochs):
+        if config.validation.includes(epoch, cycle.epochs):
             images += VALIDATION * share
         work.append(supernet * images)
     return work
