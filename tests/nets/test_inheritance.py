@@ -155,5 +155,5 @@ def test_weights_follow_every_morphism() -> None:
 
 
 def test_an_unknown_morphism_is_refused() -> None:
-    with pytest.raises(ValueError, match="no rule hands weights on by 'shuffle'"):
+    with pytest.raises(ValueError, match="no rule says how weights follow the morphism 'shuffle'"):
         child(trained(Conv(3), 1), Conv(3), "shuffle")

@@ -264,9 +264,7 @@ def test_it_exports() -> None:
     network = small().eval()
     images = torch.randn(2, 3, 16, 16)
     program = torch.export.export(
-        network,
-        (images,),
-        dynamic_shapes={"images": {0: torch.export.Dim("batch")}},
+        network, (images,), dynamic_shapes={"images": {0: torch.export.Dim("batch")}}
     )
     more = torch.randn(5, 3, 16, 16)
     torch.testing.assert_close(program.module()(more), network(more))

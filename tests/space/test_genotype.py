@@ -10,11 +10,7 @@ from prnas.space.operations import Conv, Pool, Skip, Zero
 from tests.support.strategies import genotypes
 
 CELL = Cell(
-    (
-        (Edge(0, Conv(3)), Edge(1, Skip())),
-        (Edge(2, Conv(3, 1, (1,))), Edge(1, Pool("max"))),
-    ),
-    (2, 3),
+    ((Edge(0, Conv(3)), Edge(1, Skip())), (Edge(2, Conv(3, 1, (1,))), Edge(1, Pool("max")))), (2, 3)
 )
 GENOTYPE = Genotype(CELL, CELL)
 

@@ -16,9 +16,9 @@ from prnas.config.sections import (
     ValidationConfig,
 )
 from prnas.space import zoo
-from prnas.space.genotype_field import GenotypeField, genotype_data
 from prnas.space.network_size import Output, Stem
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
+from prnas.space.zoo import GenotypeField, genotype_data
 
 DEFAULT_GENOTYPE = "pr-darts-dl2"  # the paper's best
 Portion = Annotated[float, Field(ge=0, lt=1)]

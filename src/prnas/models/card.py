@@ -16,9 +16,9 @@ from pydantic import (
 
 from prnas.io.errors import FormatError
 from prnas.io.reading import check_header, parse_json, validated
-from prnas.space.genotype_field import GenotypeField
 from prnas.space.network_size import Output, Stem
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
+from prnas.space.zoo import GenotypeField
 
 FORMAT = "prnas-model"
 VERSION = 1

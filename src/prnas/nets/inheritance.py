@@ -45,13 +45,12 @@ def inherit(
     `generator`.
     """
     if morphism not in INHERITANCE:
-        raise ValueError(f"no rule hands weights on by '{morphism}'")
+        raise ValueError(f"no rule says how weights follow the morphism '{morphism}'")
     op = MORPHISMS[morphism].apply(parent_op)
     child = construct(lambda: build(op, channels, stride, affine=False), generator)
-    for tensor in parent.state_dict().values():
-        if tensor.is_floating_point():
-            child.to(tensor.device, tensor.dtype)
-            break
+    like = next(filter(torch.is_floating_point, parent.state_dict().values()), None)
+    if like is not None:
+        child.to(like.device, like.dtype)
     INHERITANCE[morphism](child, parent, generator)
     return child.train(parent.training)
 
@@ -60,25 +59,16 @@ def _links(chain: ConvChain) -> list[SeparableConv]:
     return [link for link in chain if isinstance(link, SeparableConv)]
 
 
-def _same_but_depthwise(
-    child: ConvChain, parent: ConvChain, fit: Callable[[Tensor], Tensor]
-) -> None:
-    for new, old in zip(_links(child), _links(parent), strict=True):
-        new.depthwise.weight.copy_(fit(old.depthwise.weight))
-        new.pointwise.weight.copy_(old.pointwise.weight)
-        new.bn.load_state_dict(old.bn.state_dict())
+def _depthwise(fit: Callable[[Tensor], Tensor]) -> Rule:
+    """Depthwise weights are made to `fit` the child's kernel, all others stay."""
 
+    def rule(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
+        state = parent.state_dict()
+        for name, weight in state.items():
+            state[name] = fit(weight) if "depthwise" in name else weight
+        child.load_state_dict(state)
 
-def _grow_kernel(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
-    _same_but_depthwise(child, parent, lambda weight: F.pad(weight, (1, 1, 1, 1)))
-
-
-def _shrink_kernel(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
-    _same_but_depthwise(child, parent, lambda weight: weight[:, :, 1:-1, 1:-1])
-
-
-def _other_dilation(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
-    _same_but_depthwise(child, parent, lambda weight: weight)
+    return rule
 
 
 def _insert_expansion(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
@@ -96,27 +86,19 @@ def _widen(child: ConvChain, parent: ConvChain, generator: torch.Generator) -> N
     would ever receive a gradient.
     """
     for new, old in zip(_links(child), _links(parent), strict=True):
-        for weight, inherited in (
-            (new.depthwise.weight, old.depthwise.weight),
-            (new.pointwise.weight, old.pointwise.weight),
-        ):
-            draw_weight(weight, generator)
-            if weight is new.pointwise.weight:
-                weight[:, inherited.shape[1] :] = 0
-            weight[: inherited.shape[0], : inherited.shape[1]] = inherited
-        for name, values in old.bn.named_buffers():
-            target = new.bn.get_buffer(name)
-            if values.ndim:
-                target[: values.shape[0]] = values
-            else:
-                target.copy_(values)
+        draw_weight(new.depthwise.weight, generator)
+        draw_weight(new.pointwise.weight, generator)
+        new.pointwise.weight[:, old.pointwise.in_channels :] = 0
+        state = new.state_dict()
+        for name, tensor in old.state_dict().items():
+            state[name][tuple(map(slice, tensor.shape))] = tensor
 
 
 INHERITANCE: dict[str, Rule] = {
-    GROW_KERNEL.name: _grow_kernel,
-    SHRINK_KERNEL.name: _shrink_kernel,
-    GROW_DILATION.name: _other_dilation,
-    SHRINK_DILATION.name: _other_dilation,
+    GROW_KERNEL.name: _depthwise(lambda weight: F.pad(weight, (1, 1, 1, 1))),
+    SHRINK_KERNEL.name: _depthwise(lambda weight: weight[:, :, 1:-1, 1:-1]),
+    GROW_DILATION.name: _depthwise(lambda weight: weight),
+    SHRINK_DILATION.name: _depthwise(lambda weight: weight),
     INSERT_EXPANSION.name: _insert_expansion,
     WIDEN.name: _widen,
 }

@@ -15,8 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from prnas.nets.kernels.batch_norm import FrozenStatistics
-from prnas.nets.kernels.features import StateFeatures
-from prnas.nets.search_cell import ActiveCell
+from prnas.nets.search_cell import ActiveCell, StateFeatures
 from prnas.nets.supernet import Supernet
 from prnas.space.genotype import ROLES, Role
 

@@ -9,17 +9,18 @@ often as one likes.
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from prnas.config.choices import Execution
 from prnas.nets.inheritance import inherit
 from prnas.nets.kernels.batch_norm import FrozenStatistics
-from prnas.nets.kernels.features import EVERY_SECOND, FACTORIZED, RAW, RELU, Feature, StateFeatures
-from prnas.nets.kernels.links import Link
+from prnas.nets.kernels.layouts import every_second, split_phases
+from prnas.nets.kernels.links import Link, PointwiseLink, SeparableLink
 from prnas.nets.kernels.mixture import MixedCandidate, mix
 from prnas.nets.network import mask
 from prnas.nets.operations import (
@@ -32,7 +33,6 @@ from prnas.nets.operations import (
     pool,
     preprocess,
 )
-from prnas.nets.search_links import PointwiseLink, SeparableLink
 from prnas.space.change import Added, CellChange
 from prnas.space.genotype import NUM_INPUTS
 from prnas.space.network_plan import CellPlan
@@ -44,6 +44,20 @@ from prnas.space.pools import CellPools
 ActiveCell = tuple[tuple[int, ...], ...]
 _PlanKey = tuple[int, int, int, bool, tuple[tuple[int, ...], ...] | None]
 _MOST_PLANS = 4096  # of nodes with sampled candidates; beyond them all are made again
+
+
+class Feature(NamedTuple):
+    """What a candidate reads of a state: a name, and numbers where the name needs them."""
+
+    name: str
+    number: int = 0
+    candidate: int = 0
+
+
+RAW = Feature("raw")
+RELU = Feature("relu")
+EVERY_SECOND = Feature("every second")  # pixel of the ReLU, both ways
+FACTORIZED = Feature("factorized")  # the two images that a factorized reduction reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +72,12 @@ class NodePlan:
 
     def parameters(self) -> list[Tensor]:
         """The weights of all candidates, as the modules hold them now."""
-        return [
-            weight for one in self.candidates for link in one.chain for weight in link.parameters()
-        ]
+        chains = (candidate.chain for candidate in self.candidates)
+        return [weight for chain in chains for link in chain for weight in link.parameters()]
 
 
 class SearchCell(nn.Module):
-    """One cell. `operations[edge][place]` is the module of a candidate and owns its weights.
+    """One cell. `operations[edge][index]` is the module of a candidate and owns its weights.
 
     The pools of a state share one BN for all edges (without affine parameters it is the same), in
     `pool_bns`. A node without any candidate that computes something is zero.
@@ -100,55 +113,53 @@ class SearchCell(nn.Module):
             self._edges.setdefault(state, []).append(edge)
         self._plans: dict[_PlanKey, NodePlan] = {}
 
-    def _stride(self, source: int) -> int:
+    def stride(self, source: int) -> int:
+        """The stride of the edges that leave a state."""
         return 2 if self.plan.reduces and source < NUM_INPUTS else 1
 
     def _built(self, op: Operation, source: int) -> nn.Module:
         if isinstance(op, Pool):
             return nn.Identity()  # its state pools for all edges
-        return build(op, self.plan.channels, self._stride(source), affine=False)
+        return build(op, self.plan.channels, self.stride(source), affine=False)
 
     def _match_pool_bns(self) -> None:
         """A BN for every pooling that some edge of a state holds; others are dropped."""
-        held = {
-            _bn_name(source, op)
+        names = {
+            bn_name(source, op.kind, op.kernel)
             for (_, source), edge in zip(self.pools.positions, self.pools.edges, strict=True)
             for op in edge.candidates
             if isinstance(op, Pool)
         }
-        for name in list(self.pool_bns):
-            if name not in held:
-                del self.pool_bns[name]
+        for name in set(self.pool_bns) - names:
+            del self.pool_bns[name]
         like = next(self.preprocess.parameters())
-        for name in sorted(held):
-            if name not in self.pool_bns:
-                bn = nn.BatchNorm2d(self.plan.channels, affine=False)
-                self.pool_bns[name] = bn.to(like.device, like.dtype).train(self.training)
+        for name in sorted(names - set(self.pool_bns)):
+            bn = nn.BatchNorm2d(self.plan.channels, affine=False)
+            self.pool_bns[name] = bn.to(like.device, like.dtype).train(self.training)
 
     def evolve(self, change: CellChange, after: CellPools, generator: torch.Generator) -> None:
         """Survivors keep their modules; children are made from their parents on the same edge."""
-        for place, (one, edge) in enumerate(zip(change.edges, self.pools.edges, strict=True)):
-            source = self.pools.positions[place][1]
-            modules = dict(zip(edge.candidates, self.operations[place].children(), strict=True))
-            children = [self._child(added, modules, source, generator) for added in one.added]
-            pruned = {gone.op for gone in one.pruned}
-            stay = [module for op, module in modules.items() if op not in pruned]
-            self.operations[place] = nn.ModuleList([*stay, *children])
+        edges = zip(self.pools.positions, self.pools.edges, change.edges, strict=True)
+        for number, ((_, source), edge, edge_change) in enumerate(edges):
+            modules = dict(zip(edge.candidates, self.operations[number].children(), strict=True))
+            children = [
+                self._child(added, modules[added.parent], source, generator)
+                for added in edge_change.added
+            ]
+            for pruned in edge_change.pruned:
+                del modules[pruned.op]
+            self.operations[number] = nn.ModuleList([*modules.values(), *children])
         self.pools = after
         self._match_pool_bns()
         self._plans = {}
 
     def _child(
-        self,
-        added: Added,
-        modules: dict[Operation, nn.Module],
-        source: int,
-        generator: torch.Generator,
+        self, added: Added, parent: nn.Module, source: int, generator: torch.Generator
     ) -> nn.Module:
         if isinstance(added.op, Pool):
             return self._built(added.op, source)  # nothing to inherit
-        parent, stride = modules[added.parent], self._stride(source)
-        return inherit(parent, added.parent, added.morphism, self.plan.channels, stride, generator)
+        channels, stride = self.plan.channels, self.stride(source)
+        return inherit(parent, added.parent, added.morphism, channels, stride, generator)
 
     def forward(
         self,
@@ -164,54 +175,53 @@ class SearchCell(nn.Module):
 
     def inputs(
         self, before_last: Tensor, last: Tensor, generator: torch.Generator | None
-    ) -> list[StateFeatures]:
+    ) -> list["StateFeatures"]:
         """The first two states: the outputs of two cells before, at this cell's size."""
-        projected = (
-            self._projected(before_last, self.preprocess[0]),
-            self._projected(last, self.preprocess[1]),
-        )
-        return [self._source(x, state, generator) for state, x in enumerate(projected)]
+        inputs = zip((before_last, last), self.preprocess, strict=True)
+        states = [self._projected(x, module) for x, module in inputs]
+        return [StateFeatures(self, state, x, generator) for state, x in enumerate(states)]
 
     def add_nodes(
         self,
-        states: list[StateFeatures],
+        states: list["StateFeatures"],
         mixing: Sequence[Tensor],
         generator: torch.Generator | None,
         active: ActiveCell | None,
     ) -> None:
         """Compute the nodes that are not among the states yet, from their active candidates."""
-        height, width = (-(-size // self._stride(0)) for size in states[1].x.shape[2:])
+        like = states[1][RAW]
+        height, width = (-(-size // self.stride(0)) for size in like.shape[2:])
         compute = self._fused_node if self.execution == "fused" else self._plain_node
         for state in range(len(states), NUM_INPUTS + self.pools.num_nodes):
             plan = self._plan(state, height, width, active)
             if plan.candidates:
                 node = compute(plan, states, mixing)
             else:
-                x = states[1].x
-                node = x.new_zeros(x.shape[0], self.plan.channels, height, width)
+                node = like.new_zeros(like.shape[0], self.plan.channels, height, width)
                 node = node.contiguous(memory_format=torch.channels_last)
-            states.append(self._source(node, state, generator))
+            states.append(StateFeatures(self, state, node, generator))
 
-    def joined(self, states: Sequence[StateFeatures]) -> Tensor:
+    def joined(self, states: Sequence["StateFeatures"]) -> Tensor:
         """The cell's output."""
-        nodes = [state.x for state in states[NUM_INPUTS:]]
+        nodes = [state[RAW] for state in states[NUM_INPUTS:]]
         if self.output == "concat":
             return torch.cat(nodes, dim=1)
         return torch.stack(nodes).mean(dim=0)
 
     def _fused_node(
-        self, plan: NodePlan, states: Sequence[StateFeatures], mixing: Sequence[Tensor]
+        self, plan: NodePlan, states: Sequence["StateFeatures"], mixing: Sequence[Tensor]
     ) -> Tensor:
         tensors = [states[state][feature] for state, feature in plan.features]
         tensors += [mixing[edge] for edge in plan.edges]
-        return mix(plan.candidates, [*tensors, *plan.parameters()], self.training, self.recompute)
+        tensors += plan.parameters()
+        return mix(plan.candidates, tensors, self.training, self.recompute)
 
     def _plain_node(
-        self, plan: NodePlan, states: Sequence[StateFeatures], mixing: Sequence[Tensor]
+        self, plan: NodePlan, states: Sequence["StateFeatures"], mixing: Sequence[Tensor]
     ) -> Tensor:
-        modules = [module for _, _, module in plan.modules]
+        modules = [module for *_, module in plan.modules]
         features = [states[state][feature] for _, (state, feature), _ in plan.modules]
-        weights = [mixing[edge][index] for (edge, index), _, _ in plan.modules]
+        weights = [mixing[edge][index] for (edge, index), *_ in plan.modules]
         if not (self.recompute and torch.is_grad_enabled()):
             return _mixed(modules, features, weights)
         node = checkpoint(
@@ -230,32 +240,14 @@ class SearchCell(nn.Module):
         if self.execution == "plain":
             return module(x)
         feature = FACTORIZED if isinstance(module, FactorizedReduction) else RELU
-        link = PointwiseLink(module)
+        link = _pointwise_link(module)
         candidate = MixedCandidate(feature=0, edge=None, index=0, first=1, chain=(link,))
-        tensors = [StateFeatures(x, _no_other)[feature], *link.parameters()]
+        tensors = [StateFeatures(self, 0, x, None)[feature], *link.parameters()]
         return mix([candidate], tensors, self.training, self.recompute)
-
-    def _source(self, x: Tensor, state: int, generator: torch.Generator | None) -> StateFeatures:
-        def other(x: Tensor, feature: Feature) -> Tensor:
-            match feature.name:
-                case "max" | "avg":
-                    pooled = pool(x, feature.name, feature.number, self._stride(state))
-                    return self.pool_bns[_bn_name(state, Pool(feature.name, feature.number))](
-                        pooled
-                    )
-                case "dropped":
-                    return x * mask(x, x.shape, self.skip_dropout, generator)
-                case _:
-                    edge, place = divmod(feature.number, _PLACES)
-                    made = self._module(edge, place)(x)
-                    return made.contiguous(memory_format=torch.channels_last)
-
-        return StateFeatures(x, other)
 
     def _plan(self, state: int, height: int, width: int, active: ActiveCell | None) -> NodePlan:
         """How a node is computed; plans are made once."""
-        edges = self._edges[state]
-        chosen = None if active is None else tuple(active[edge] for edge in edges)
+        chosen = None if active is None else tuple(active[edge] for edge in self._edges[state])
         dropping = self.training and self.skip_dropout > 0
         key = (state, height, width, dropping, chosen)
         plan = self._plans.get(key)
@@ -277,46 +269,52 @@ class SearchCell(nn.Module):
         if chosen is None:
             chosen = tuple(tuple(range(len(self.pools.edges[edge].candidates))) for edge in edges)
         else:  # an edge without any active candidate takes no part
-            active = [
-                (edge, indices) for edge, indices in zip(edges, chosen, strict=True) if indices
-            ]
-            edges, chosen = [edge for edge, _ in active], tuple(indices for _, indices in active)
+            edges = [edge for edge, indices in zip(edges, chosen, strict=True) if indices]
+            chosen = tuple(indices for indices in chosen if indices)
         drafts: list[tuple[tuple[int, Feature], int, int, list[Link]]] = []
         modules: list[tuple[tuple[int, int], tuple[int, Feature], nn.Module]] = []
         for edge, indices in zip(edges, chosen, strict=True):
             source = self.pools.positions[edge][1]
             for index in indices:
-                op = self.pools.edges[edge].candidates[index]
-                if isinstance(op, Zero):
+                if isinstance(self.pools.edges[edge].candidates[index], Zero):
                     continue
-                module = self._module(edge, index)
-                number = edge * _PLACES + index
-                feature, chain = _fast_path(
-                    op, module, self._stride(source), height, width, number, dropping
-                )
+                feature, chain = self._fast_path(edge, index, height, width, dropping)
                 drafts.append(((source, feature), edge, index, chain))
-                reads = RELU if isinstance(module, ConvChain | ReluFirst) else feature
-                if reads.name == "module":
-                    reads = RAW
-                modules.append(((edge, index), (source, reads), module))
-        features = list(dict.fromkeys(feature for feature, _, _, _ in drafts))
+                module = cast(nn.ModuleList, self.operations[edge])[index]
+                if isinstance(module, ConvChain | ReluFirst):
+                    feature = RELU
+                elif feature.name == "module":
+                    feature = RAW
+                modules.append(((edge, index), (source, feature), module))
+        features = list(dict.fromkeys(feature for feature, *_ in drafts))
         candidates: list[MixedCandidate] = []
         first = len(features) + len(edges)
         for feature, edge, index, chain in drafts:
+            weights = len(features) + edges.index(edge)
             candidates.append(
-                MixedCandidate(
-                    feature=features.index(feature),
-                    edge=len(features) + edges.index(edge),
-                    index=index,
-                    first=first,
-                    chain=tuple(chain),
-                )
+                MixedCandidate(features.index(feature), weights, index, first, tuple(chain))
             )
-            first += sum(len(link.parameters()) for link in chain)
+            first += sum(len(link.convs) for link in chain)
         return NodePlan(features, edges, candidates, modules)
 
-    def _module(self, edge: int, index: int) -> nn.Module:
-        return cast(nn.ModuleList, self.operations[edge])[index]
+    def _fast_path(
+        self, edge: int, index: int, height: int, width: int, dropping: bool
+    ) -> tuple[Feature, list[Link]]:
+        """The feature that a candidate reads, and the links that it applies to it."""
+        op = self.pools.edges[edge].candidates[index]
+        module = self.operations[edge][index]  # pyright: ignore[reportIndexIssue]
+        match op:
+            case Conv():
+                stride = self.stride(self.pools.positions[edge][1])
+                return _conv_path(op, module, stride, height, width)
+            case Pool():
+                return Feature(op.kind, op.kernel), []
+            case Skip() if isinstance(module, FactorizedReduction):
+                return FACTORIZED, [_pointwise_link(module)]
+            case Skip():
+                return (Feature("dropped", edge, index) if dropping else RAW), []
+            case _:
+                return Feature("module", edge, index), []  # any other operation runs as it is
 
 
 def _mixed(
@@ -325,65 +323,74 @@ def _mixed(
     """The weighted sum of what modules make of their features, by PyTorch's own means."""
     total: Tensor | None = None
     for module, x, weight in zip(modules, features, weights, strict=True):
-        made = module(x, True) if isinstance(module, ConvChain | ReluFirst) else module(x)
-        term = weight * made
+        output = module(x, True) if isinstance(module, ConvChain | ReluFirst) else module(x)
+        term = weight * output
         total = term if total is None else total + term
     assert total is not None, "a node has at least one candidate"
     return total
 
 
-_PLACES = 10_000  # more than any pool has; packs (edge, place) into a feature's number
+class StateFeatures(dict[Feature, Tensor]):
+    """The features of a state, each computed once for all the edges that leave it."""
+
+    def __init__(
+        self, cell: SearchCell, state: int, x: Tensor, generator: torch.Generator | None
+    ) -> None:
+        super().__init__({RAW: x})
+        self.cell, self.state, self.generator = cell, state, generator
+
+    def __missing__(self, feature: Feature) -> Tensor:
+        self[feature] = tensor = self._compute(*feature)
+        return tensor
+
+    def _compute(self, name: str, number: int, candidate: int) -> Tensor:
+        x = self[RAW]
+        match name:
+            case "relu":
+                return F.relu(x)
+            case "every second":
+                return every_second(self[RELU])
+            case "factorized":
+                shifted = F.pad(self[RELU], (-1, 1, -1, 1))
+                return torch.cat([self[EVERY_SECOND], every_second(shifted)], dim=1)
+            case "phases":
+                return split_phases(self[RELU], number)
+            case "max" | "avg":
+                pooled = pool(x, name, number, self.cell.stride(self.state))
+                return self.cell.pool_bns[bn_name(self.state, name, number)](pooled)
+            case "dropped":
+                return x * mask(x, x.shape, self.cell.skip_dropout, self.generator)
+            case _:
+                module = self.cell.operations[number][candidate]  # pyright: ignore[reportIndexIssue]
+                return module(x).contiguous(memory_format=torch.channels_last)
 
 
-def _bn_name(state: int, op: Pool) -> str:
-    return f"{state}-{op.kind}-{op.kernel}"
+def bn_name(state: int, kind: str, kernel: int) -> str:
+    return f"{state}-{kind}-{kernel}"
 
 
-def _no_other(x: Tensor, feature: Feature) -> Tensor:
-    raise KeyError(feature)
+def _pointwise_link(module: ReluConvBN | FactorizedReduction) -> Link:
+    factorized = isinstance(module, FactorizedReduction)
+    convs = (module.first, module.second) if factorized else (module.conv,)
+    return PointwiseLink(convs, module.bn)
 
 
-def _fast_path(
-    op: Operation,
-    module: nn.Module,
-    stride: int,
-    height: int,
-    width: int,
-    number: int,
-    dropping: bool,
-) -> tuple[Feature, list[Link]]:
-    """The feature that a candidate reads, and the links that it applies to it."""
-    match op:
-        case Conv():
-            assert isinstance(module, ConvChain)
-            return _conv_recipe(op, module, stride, height, width)
-        case Pool():
-            return Feature(op.kind, op.kernel), []
-        case Skip():
-            if isinstance(module, FactorizedReduction):
-                return FACTORIZED, [PointwiseLink(module)]
-            return (Feature("dropped", number) if dropping else RAW), []
-        case _:
-            return Feature("module", number), []  # any other operation runs as it is
-
-
-def _conv_recipe(
+def _conv_path(
     op: Conv, module: ConvChain, stride: int, height: int, width: int
 ) -> tuple[Feature, list[Link]]:
     dilation = op.dilation if op.kernel > 1 else 1
     splits = dilation > 1 and height % dilation == 0 and width % dilation == 0
-    phases = dilation if splits else 1
-    inner = 1 if splits else dilation
-    first, *rest = (link for link in module if isinstance(link, SeparableConv))
-    links: list[Link] = []
+    phases, inner = (dilation, 1) if splits else (1, dilation)
     if stride == 1:
-        feature = Feature("phases", phases) if splits else RELU
-        links.append(SeparableLink(first, 1, inner, phases))
+        feature, shape = Feature("phases", phases) if splits else RELU, (1, inner, phases)
     elif op.kernel == 1 or dilation == 2:
-        feature = EVERY_SECOND  # the only pixels that it sees, and next to each other there
-        links.append(SeparableLink(first, 1, 1, 1))
+        # The only pixels that it sees, and next to each other there.
+        feature, shape = EVERY_SECOND, (1, 1, 1)
     else:
-        feature = RELU
-        links.append(SeparableLink(first, 2, dilation, 1))
-    links += [SeparableLink(link, 1, inner, phases) for link in rest]
+        feature, shape = RELU, (2, dilation, 1)
+    links: list[Link] = []
+    for conv in module:
+        assert isinstance(conv, SeparableConv)
+        links.append(SeparableLink((conv.depthwise, conv.pointwise), conv.bn, *shape))
+        shape = (1, inner, phases)
     return feature, links

@@ -92,13 +92,8 @@ class Supernet(nn.Module):
             "weights": self.weight_parameters(),
             "architecture": self.architecture_parameters(),
         }
-        frozen = [
-            weight
-            for part, weights in parameters.items()
-            if part not in parts
-            for weight in weights
-            if weight.requires_grad
-        ]
+        rest = (weight for part in parameters if part not in parts for weight in parameters[part])
+        frozen = [weight for weight in rest if weight.requires_grad]
         for weight in frozen:
             weight.requires_grad_(False)
         try:
@@ -118,12 +113,8 @@ class Supernet(nn.Module):
         """Weigh all candidates of every edge equally."""
         like = self.classifier.weight
         for role in ROLES:
-            self.architecture[role] = nn.ParameterList(
-                nn.Parameter(
-                    torch.zeros(len(edge.candidates), dtype=like.dtype, device=like.device)
-                )
-                for edge in self.pools.cell(role).edges
-            )
+            sizes = [len(edge.candidates) for edge in self.pools.cell(role).edges]
+            self.architecture[role] = nn.ParameterList(like.new_zeros(size) for size in sizes)
         self.relaxation.reset(self.pools, like)
 
     def evolve(
@@ -201,6 +192,7 @@ def build_supernet(
         input_channels=(input_channels, 1),
         output=(output, ("concat", "mean")),
     )
+    relaxation = relaxation or Softmax(ArchitectureConfig())
     supernet = construct(
         lambda: Supernet(
             pools,
@@ -209,7 +201,7 @@ def build_supernet(
             classes,
             input_channels,
             output,
-            relaxation or Softmax(ArchitectureConfig()),
+            relaxation,
             recompute,
             execution,
         ),

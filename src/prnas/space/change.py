@@ -45,12 +45,6 @@ class EdgeChange:
     pruned: Annotated[tuple[Pruned, ...], Field(strict=False)] = ()
     added: Annotated[tuple[Added, ...], Field(strict=False)] = ()
 
-    def then(self, later: "EdgeChange") -> "EdgeChange":
-        """Both changes as one: pruning first, adding second."""
-        if self.added and later.pruned:
-            raise ValueError("changes join in the order of a cycle: pruning, then adding")
-        return EdgeChange(self.pruned + later.pruned, self.added + later.added)
-
 
 @dataclass(frozen=True, slots=True)
 class CellChange:

@@ -1,7 +1,7 @@
 """The genotype from the pools and architecture weights of the last cycle."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from prnas.space.change import CellChange, Change, EdgeChange, Pruned
@@ -40,29 +40,21 @@ def derive_cell(
     scores: Scores = softmax,
 ) -> tuple[Cell, CellChange]:
     """One cell of `derive`."""
-    edges: list[_RankedEdge] = [
-        _RankedEdge.of(position, pool, alphas, generator, scores)
+    edges = [
+        _ranked_edge(position, pool, alphas, generator, scores)
         for position, pool, alphas in zip(pools.positions, pools.edges, weights, strict=True)
     ]
-    chosen = _choose(edges, pools.num_nodes)
-    while max_skips is not None:
-        skips = [edge for edge in chosen if isinstance(edge.ranked[0][0], Skip)]
-        if len(skips) <= max_skips:
-            break
-        for worst in sorted(skips, key=_RankedEdge.strength):
-            fewer = [edge.without_best() if edge is worst else edge for edge in edges]
-            if all(edge.ranked for edge in fewer):
-                edges = fewer
-                break
-        else:
-            break  # every pool behind the skips holds nothing else
-        chosen = _choose(edges, pools.num_nodes)
     states = range(NUM_INPUTS, NUM_INPUTS + pools.num_nodes)
-    nodes = [[edge for edge in chosen if edge.state == state] for state in states]
-    cell = Cell(
-        tuple((first.as_edge(), second.as_edge()) for first, second in nodes), tuple(states)
-    )
-    return cell, CellChange(tuple(edge.change() for edge in edges))
+    while True:
+        nodes = [_choose(edges, state) for state in states]
+        skips = [edge for node in nodes for edge in node if isinstance(edge.ranked[0][0], Skip)]
+        replaceable = [edge for edge in skips if len(edge.ranked) > 1]
+        if max_skips is None or len(skips) <= max_skips or not replaceable:
+            break
+        worst = min(replaceable, key=_RankedEdge.strength)
+        edges[edges.index(worst)] = replace(worst, ranked=worst.ranked[1:])
+    pairs = tuple((first.as_edge(), second.as_edge()) for first, second in nodes)
+    return Cell(pairs, tuple(states)), CellChange(tuple(edge.change() for edge in edges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,42 +67,35 @@ class _RankedEdge:
     ranked: tuple[tuple[Operation, float], ...]
     tie: float
 
-    @classmethod
-    def of(
-        cls,
-        position: tuple[int, int],
-        pool: EdgePool,
-        alphas: Sequence[float],
-        generator: Random,
-        scores: Scores,
-    ) -> "_RankedEdge":
-        values = checked_scores(scores, alphas, len(pool.candidates))
-        held = tuple(zip(pool.candidates, values, strict=True))
-        ranked = [held[index] for index in ranking(values, alphas, generator)]
-        kept = tuple(one for one in ranked if not isinstance(one[0], Zero))
-        if not kept:
-            raise ValueError(f"edge {position[1]}→{position[0]} holds nothing but 'zero'")
-        return cls(*position, held, kept, generator.random())
-
     def strength(self) -> tuple[float, float]:
         return (self.ranked[0][1], self.tie)
-
-    def without_best(self) -> "_RankedEdge":
-        return _RankedEdge(self.state, self.input, self.pool, self.ranked[1:], self.tie)
 
     def as_edge(self) -> Edge:
         return Edge(self.input, self.ranked[0][0])
 
     def change(self) -> EdgeChange:
-        kept = self.ranked[0][0]
-        return EdgeChange(pruned=tuple(Pruned(*one) for one in self.pool if one[0] != kept))
+        best = self.ranked[0][0]
+        return EdgeChange(tuple(Pruned(op, score) for op, score in self.pool if op != best))
 
 
-def _choose(edges: list[_RankedEdge], num_nodes: int) -> list[_RankedEdge]:
-    """The two strongest edges of every node, each node's in the order of their inputs."""
-    chosen: list[_RankedEdge] = []
-    for state in range(NUM_INPUTS, NUM_INPUTS + num_nodes):
-        leading = [edge for edge in edges if edge.state == state]
-        strongest = sorted(leading, key=_RankedEdge.strength, reverse=True)[:2]
-        chosen += sorted(strongest, key=lambda edge: edge.input)
-    return chosen
+def _ranked_edge(
+    position: tuple[int, int],
+    pool: EdgePool,
+    alphas: Sequence[float],
+    generator: Random,
+    scores: Scores,
+) -> _RankedEdge:
+    values = checked_scores(scores, alphas, len(pool.candidates))
+    scored = tuple(zip(pool.candidates, values, strict=True))
+    ranked = [scored[index] for index in ranking(values, alphas, generator)]
+    ranked = tuple((op, score) for op, score in ranked if not isinstance(op, Zero))
+    if not ranked:
+        raise ValueError(f"edge {position[1]}→{position[0]} holds nothing but 'zero'")
+    return _RankedEdge(*position, scored, ranked, tie=generator.random())
+
+
+def _choose(edges: list[_RankedEdge], state: int) -> list[_RankedEdge]:
+    """The two strongest edges of a node, in the order of their inputs."""
+    leading = [edge for edge in edges if edge.state == state]
+    strongest = sorted(leading, key=_RankedEdge.strength, reverse=True)[:2]
+    return sorted(strongest, key=lambda edge: edge.input)

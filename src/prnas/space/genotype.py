@@ -80,10 +80,8 @@ class Cell:
             states = NUM_INPUTS + number
             for slot, edge in enumerate(node):
                 if edge.input >= states:
-                    yield (
-                        f"nodes[{number}][{slot}].input must be a state before the node "
-                        f"(0 to {states - 1}), got {edge.input}"
-                    )
+                    rule = f"must be a state before the node (0 to {states - 1})"
+                    yield f"nodes[{number}][{slot}].input {rule}, got {edge.input}"
             if node[0].input == node[1].input and not self.repeated_inputs:
                 yield (
                     f"nodes[{number}] reads state {node[0].input} twice; its two inputs must "
@@ -114,16 +112,11 @@ class Cell:
         return tuple(edge.op for _, edge in self.edges)
 
     def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {
-            "nodes": [
-                [{"input": edge.input, "op": to_json(edge.op)} for edge in node]
-                for node in self.nodes
-            ],
-            "concat": list(self.concat),
-        }
-        if self.repeated_inputs:
-            data["repeated_inputs"] = True
-        return data
+        nodes = [
+            [{"input": edge.input, "op": to_json(edge.op)} for edge in node] for node in self.nodes
+        ]
+        repeated = {"repeated_inputs": True} if self.repeated_inputs else {}
+        return {"nodes": nodes, "concat": list(self.concat), **repeated}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +136,8 @@ class Genotype:
         return self.normal if role == "normal" else self.reduction
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "normal": self.normal.to_json(),
-            "reduction": self.reduction.to_json(),
-        }
+        cells = {role: self.cell(role).to_json() for role in ROLES}
+        return {"format": FORMAT, "version": VERSION, **cells}
 
     @classmethod
     def from_json(cls, data: Any) -> "Genotype":
@@ -157,20 +146,13 @@ class Genotype:
 
     def dumps(self) -> str:
         """JSON text, one edge a line, so that two genotypes can be compared by `diff`."""
-        data = self.to_json()
-        lines = [f' "format": "{FORMAT}",', f' "version": {VERSION},']
+        parts = [f' "format": "{FORMAT}"', f' "version": {VERSION}']
         for role in ROLES:
-            cell = data[role]
-            rest = {key: value for key, value in cell.items() if key != "nodes"}
-            lines.append(f' "{role}": {{"nodes": [')
-            nodes = [
-                "   [" + ",\n    ".join(json.dumps(edge) for edge in node) + "]"
-                for node in cell["nodes"]
-            ]
-            lines.append(",\n".join(nodes))
-            tail = "}," if role == "normal" else "}"
-            lines.append(f"  ], {json.dumps(rest)[1:-1]}{tail}")
-        return "{\n" + "\n".join(lines) + "\n}\n"
+            rest = self.cell(role).to_json()
+            nodes = [",\n    ".join(map(json.dumps, node)) for node in rest.pop("nodes")]
+            lines = ",\n".join(f"   [{node}]" for node in nodes)
+            parts.append(f' "{role}": {{"nodes": [\n{lines}\n  ], {json.dumps(rest)[1:-1]}}}')
+        return "{\n" + ",\n".join(parts) + "\n}\n"
 
     @classmethod
     def loads(cls, text: str) -> "Genotype":

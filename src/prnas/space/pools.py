@@ -51,7 +51,7 @@ class CellPools:
 
     def apply(self, change: CellChange) -> "CellPools":
         pairs = zip(self.edges, change.edges, strict=True)
-        return CellPools(self.num_nodes, tuple(pool.apply(one) for pool, one in pairs))
+        return CellPools(self.num_nodes, tuple(pool.apply(edge) for pool, edge in pairs))
 
     def evolve(
         self,

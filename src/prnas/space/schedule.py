@@ -61,10 +61,8 @@ class Cycle:
         if self.grace_epochs > self.epochs:
             yield f"grace_epochs ({self.grace_epochs}) exceed the cycle's epochs ({self.epochs})"
         if self.morphisms and self.morphisms >= self.candidates:
-            yield (
-                f"morphisms ({self.morphisms}) must be fewer than candidates "
-                f"({self.candidates}), so that a parent stays"
-            )
+            fewer = f"morphisms ({self.morphisms}) must be fewer than candidates"
+            yield f"{fewer} ({self.candidates}), so that a parent stays"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,25 +87,19 @@ class Schedule:
         last = self.cycles[-1]
         where = f"cycles[{len(self.cycles) - 1}]"
         if last.candidates != 1:
-            yield (
-                f"{where}: the last cycle must end with one candidate on every edge, "
-                f"got candidates = {last.candidates}"
-            )
+            rule = "the last cycle must end with one candidate on every edge"
+            yield f"{where}: {rule}, got candidates = {last.candidates}"
         if last.morphisms:
             yield f"{where}: the last cycle adds no children, got morphisms = {last.morphisms}"
 
     def pool_problems(self, initial_size: int) -> list[str]:
         """What cannot come true for pools of `initial_size`: sizes that they never reach."""
-        problems: list[str] = []
-        size = initial_size
-        for number, cycle in enumerate(self.cycles):
-            if cycle.survivors > size:
-                problems.append(
-                    f"cycles[{number}]: {cycle.survivors} candidates are to stay, "
-                    f"but the pools hold {size}"
-                )
-            size = cycle.candidates
-        return problems
+        sizes = [initial_size, *(cycle.candidates for cycle in self.cycles)]
+        return [
+            f"cycles[{number}]: {cycle.survivors} candidates are to stay, but the pools hold {size}"
+            for number, (cycle, size) in enumerate(zip(self.cycles, sizes, strict=False))
+            if cycle.survivors > size
+        ]
 
     @property
     def num_epochs(self) -> int:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, ConfigDict, TypeAdapter
+from pydantic import BeforeValidator, ConfigDict, PlainSerializer, TypeAdapter
 
 from prnas.io.errors import FormatError, suggestion
 from prnas.io.reading import parse_json
@@ -47,12 +47,26 @@ def names() -> list[str]:
 def entry(name: str) -> ZooEntry:
     """A published cell with its results; an unknown name is answered with the known ones."""
     if name not in entries():
-        raise FormatError(
-            [f"no published cell is called '{name:.60}'." + suggestion(name, names())]
-        )
+        message = f"no published cell is called '{name:.60}'."
+        raise FormatError([message + suggestion(name, names())])
     return entries()[name]
 
 
 def get(name: str) -> Genotype:
     """The genotype of a published cell."""
     return entry(name).genotype
+
+
+def genotype_data(value: Any) -> Any:
+    """The data of a genotype that may be given by a published cell's name."""
+    return get(value).to_json() if isinstance(value, str) else value
+
+
+def _genotype(value: Any) -> Genotype:
+    return value if isinstance(value, Genotype) else Genotype.from_json(genotype_data(value))
+
+
+# A genotype as a field of another value: read from JSON or by a published name, written as JSON.
+GenotypeField = Annotated[
+    Genotype, BeforeValidator(_genotype), PlainSerializer(Genotype.to_json, dict[str, Any])
+]

@@ -114,11 +114,7 @@ Change = Callable[[BatchNorm, Tensor], tuple[BatchNorm, Tensor]]
         (lambda norm, x: (BatchNorm(6, track_running_stats=False).double(), x), False),
     ],
 )
-def test_only_where_it_pays(
-    change: Change,
-    fast: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_where_it_pays(change: Change, fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     norm, x = change(pair(6, True)[0], images(2, 6, 4, 4))
     calls: list[int] = []
 

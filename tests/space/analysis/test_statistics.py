@@ -8,7 +8,6 @@ from prnas.space.analysis import statistics
 from prnas.space.analysis.statistics import (
     average_statistics,
     cell_statistics,
-    discovered,
     edge_statistics,
     kernel_shares,
     mean_statistics,
@@ -88,7 +87,7 @@ def test_a_cell_is_the_sum_of_its_edges(evolved: tuple[Setting, CellPools]) -> N
     convs = sum(edge.types["conv"] * edge.num_candidates for edge in edges)
     assert whole.types["conv"] == pytest.approx(convs / sum(sizes))
     assert whole.similarity == pytest.approx(mean_statistics(edges).similarity)
-    assert whole.num_discovered == len(discovered(cell)) <= sum(e.num_discovered for e in edges)
+    assert whole.num_discovered <= sum(edge.num_discovered for edge in edges)
     average = average_statistics(Pools(cell, cell), Change(NO_CHANGE, NO_CHANGE))
     assert average.parent_probability is None
     assert average.types == pytest.approx(whole.types)
@@ -106,4 +105,6 @@ def test_parents_and_discoveries_of_a_replacement() -> None:
     both = average_statistics(Pools(after, after), Change(change, change))
     assert both.parent_probability == pytest.approx(statistics.parent_probability)
     # Kernel and dilation grown, expansion inserted, each from conv 3x3; then nothing else fits.
-    assert discovered(after) == {*INITIAL_POOL, Conv(5), Conv(3, 2), Conv(3, 1, (1,))}
+    discovered = {op for pool in after.edges for op in pool.ever_held}
+    assert discovered == {*INITIAL_POOL, Conv(5), Conv(3, 2), Conv(3, 1, (1,))}
+    assert statistics.num_discovered == 7

@@ -23,6 +23,6 @@ def differentiable(
 
     For a backward pass with `create_graph`: what it saved for speed alone has no graph.
     """
-    wanted = [one for one, need in zip(inputs, needed, strict=True) if need and one is not None]
-    found = iter(torch.autograd.grad(function(), wanted, grad, create_graph=True))
-    return [next(found) if need else None for need in needed]
+    trained = [x for x, need in zip(inputs, needed, strict=True) if need and x is not None]
+    gradients = iter(torch.autograd.grad(function(), trained, grad, create_graph=True))
+    return [next(gradients) if need else None for need in needed]

@@ -4,6 +4,7 @@ On the CPU those kernels are many times slower for some tens of channels than fo
 So there neighbouring pixels are taken for further channels, and what comes out is put together:
 exactly what the definition says, but for rounding.
 """
+# pyright: reportIncompatibleMethodOverride=false
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,8 +21,8 @@ _WIDE = 256  # channels; from about 150 on, the kernels are at their best
 _FEW = 64
 _LARGE = 2**18
 
-_update_stats = torch.ops.aten.batch_norm_update_stats.default
-_backward = torch.ops.aten.native_batch_norm_backward.default
+update_statistics = torch.ops.aten.batch_norm_update_stats.default
+normalisation_backward = torch.ops.aten.native_batch_norm_backward.default
 
 
 def fold_of(pixels: Tensor) -> int:
@@ -35,8 +36,8 @@ def fold_of(pixels: Tensor) -> int:
 
 def statistics(pixels: Tensor, fold: int) -> tuple[Tensor, Tensor]:
     """The mean and the biased variance of each channel."""
-    number, channels = pixels.shape
-    means, variances = _update_stats(pixels.view(number // fold, fold * channels), None, None, 0.0)
+    channels = pixels.shape[1]
+    means, variances = update_statistics(pixels.view(-1, fold * channels), None, None, 0.0)
     if fold == 1:
         return means, variances
     means, variances = means.view(fold, channels), variances.view(fold, channels)
@@ -52,20 +53,12 @@ def sums(
 
     `reciprocal` is one over the standard deviation.
     """
-    number, channels = pixels.shape
-    shape = (number // fold, fold * channels)
+    channels = pixels.shape[1]
+    wide = (-1, fold * channels)
+    grad, pixels, mask = grad.reshape(wide), pixels.view(wide), [False, True, True]
     mean, reciprocal = repeated(mean, fold), repeated(reciprocal, fold)
-    _, along, alone = _backward(
-        grad.reshape(shape),
-        pixels.view(shape),
-        None,
-        mean,
-        reciprocal,
-        mean,
-        reciprocal,
-        True,
-        0.0,
-        [False, True, True],
+    _, along, alone = normalisation_backward(
+        grad, pixels, None, mean, reciprocal, mean, reciprocal, True, 0.0, mask
     )
     if fold == 1:
         return along, alone
@@ -85,11 +78,11 @@ class BatchNorm(nn.BatchNorm2d):
         if not self.training and mean is not None and variance is not None:
             # As PyTorch's module does, but without its look at the input, for `torch.fx`'s sake.
             return F.batch_norm(input, mean, variance, self.weight, self.bias, False, 0.0, self.eps)
-        if momentum is None or mean is None or variance is None or not self._gains(input):
+        if momentum is None or mean is None or variance is None or not self._faster(input):
             return super().forward(input)
         fold = fold_of(as_matrix(input))
-        made: Any = _Normalise.apply(input, self.weight, self.bias, self.eps, fold)
-        out, batch_mean, batch_variance = made
+        normalised: Any = _Normalise.apply(input, self.weight, self.bias, self.eps, fold)
+        out, batch_mean, batch_variance = normalised
         number = input.numel() // input.shape[1]
         mean.lerp_(batch_mean, momentum)
         variance.lerp_(batch_variance.mul_(number / (number - 1)), momentum)
@@ -97,15 +90,15 @@ class BatchNorm(nn.BatchNorm2d):
             self.num_batches_tracked.add_(1)
         return out
 
-    def _gains(self, input: Tensor) -> bool:
+    def _faster(self, input: Tensor) -> bool:
         return (
             self.training
             and input.is_cpu
             and self.num_features <= _FEW
             and input.numel() >= _LARGE
-            and input.numel() > input.shape[1]  # PyTorch has the words for a single pixel
+            and input.numel() > input.shape[1]  # PyTorch's message for a single pixel is right
             and is_channels_last(input)
-            and input.shape[1] == self.num_features  # PyTorch has the words for others, too
+            and input.shape[1] == self.num_features  # and so is that for other channels
             and self.running_mean is not None
             and input.dtype == self.running_mean.dtype  # not so in mixed precision
             and input.dtype in (torch.float32, torch.float64)  # others lose too much of the mean
@@ -137,50 +130,41 @@ class FrozenStatistics:
 
 
 class _Normalise(torch.autograd.Function):
-    """BN by the batch's statistics, which it hands on as well; weight and bias may be none."""
+    """BN by the batch's statistics, which it returns as well; weight and bias may be `None`."""
 
     @staticmethod
-    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(
         ctx: Any, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, fold: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         pixels = as_matrix(x)
-        number, channels = pixels.shape
         mean, variance = statistics(pixels, fold)
         reciprocal = (variance + eps).rsqrt_()
         scale = reciprocal if weight is None else reciprocal * weight
         shift = -mean * scale if bias is None else torch.addcmul(bias, mean, scale, value=-1)
-        out = torch.addcmul(
-            repeated(shift, fold),
-            pixels.view(number // fold, fold * channels),
-            repeated(scale, fold),
-        )
+        wide = pixels.view(-1, fold * pixels.shape[1])
+        out = torch.addcmul(repeated(shift, fold), wide, repeated(scale, fold))
         ctx.eps, ctx.fold = eps, fold
         ctx.mark_non_differentiable(mean, variance)
         ctx.save_for_backward(x, weight, bias, mean, reciprocal)
         return as_images(out, x), mean, variance
 
     @staticmethod
-    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, grad: Tensor, *_: Tensor
-    ) -> tuple[Tensor | None, Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, bias, mean, reciprocal = ctx.saved_tensors
         needed = ctx.needs_input_grad[:3]
-        if torch.is_grad_enabled():  # somebody will differentiate this in turn
-            by_x, by_weight, by_bias = differentiable(
-                lambda: F.batch_norm(x, None, None, weight, bias, training=True, eps=ctx.eps),
-                (x, weight, bias),
-                needed,
-                grad,
-            )
-            return by_x, by_weight, by_bias, None, None
+        if torch.is_grad_enabled():  # second derivatives
+
+            def normalise() -> Tensor:
+                return F.batch_norm(x, None, None, weight, bias, training=True, eps=ctx.eps)
+
+            return *differentiable(normalise, (x, weight, bias), needed, grad), None, None
         pixels, grad, fold = as_matrix(x), as_matrix(grad), ctx.fold
         along, alone = sums(grad, pixels, mean, reciprocal, fold)
         x_grad = None
         if needed[0]:
-            number, channels = pixels.shape
-            wide = (number // fold, fold * channels)
+            wide = (-1, fold * pixels.shape[1])
             scale = reciprocal if weight is None else reciprocal * weight
-            share = scale / -number
+            share = scale / -len(pixels)
             slope = along * share * reciprocal
             shift = torch.addcmul(alone * share, slope, mean, value=-1)
             wide_grad = torch.addcmul(

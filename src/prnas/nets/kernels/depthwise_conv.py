@@ -5,15 +5,66 @@ image is split into the four phases that a dilation of 2 never mixes, which are 
 undilated; and gradients of wide kernels are taken in strips. The results are the same but for
 rounding.
 """
+# pyright: reportIncompatibleMethodOverride=false
 
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from prnas.nets.kernels.autograd import by_hand, differentiable
-from prnas.nets.kernels.depthwise import depthwise, input_gradient, weight_gradient
 from prnas.nets.kernels.layouts import is_channels_last, merge_phases, split_phases
+
+Strips = dict[tuple[int, int], Tensor]  # by kernel and shift
+
+
+def depthwise(x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
+    """The convolution that keeps the size but for the stride. `weight`: (channels, 1, k, k)."""
+    padding = dilation * (weight.shape[2] - 1) // 2
+    return F.conv2d(x, weight, None, stride, padding, dilation, groups=weight.shape[0])
+
+
+def input_gradient(grad: Tensor, x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
+    padding = dilation * (weight.shape[2] - 1) // 2
+    return _gradient(0, grad, x, weight, stride, padding, dilation)
+
+
+def weight_gradient(
+    grad: Tensor, x: Tensor, weight: Tensor, stride: int, dilation: int, strips: Strips
+) -> Tensor:
+    """The gradient of the weight. `strips` remembers copies of `x` for the next call with it.
+
+    On the CPU, kernels wider than 3 are taken in strips of three columns: oneDNN's weight gradient
+    is fast up to that width only. The strips may overlap; what they share comes out the same.
+    """
+    kernel = weight.shape[2]
+    narrow_image = x.shape[3] <= kernel // 2
+    if kernel <= 3 or dilation > 1 or narrow_image or not x.is_cpu:
+        padding = dilation * (kernel - 1) // 2
+        return _gradient(1, grad, x, weight, stride, padding, dilation)
+    reach, number = kernel // 2 - 1, -(-kernel // 3)
+    result = torch.empty_like(weight)
+    narrow = weight[..., :3].contiguous()
+    for index in range(number):
+        shift = (2 * reach * index) // (number - 1) - reach
+        if (kernel, shift) not in strips:
+            # Padded by hand: the kernel is slow where padding exceeds half its size.
+            strips[kernel, shift] = F.pad(x, (1 - shift, 1 + shift, kernel // 2, kernel // 2))
+        strip = _gradient(1, grad, strips[kernel, shift], narrow, stride, 0, 1)
+        result[..., shift + reach : shift + reach + 3] = strip
+    return result
+
+
+def _gradient(
+    which: int, grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: int, dilation: int
+) -> Tensor:
+    """That of the input (0) or of the weight (1)."""
+    strides, paddings, dilations = [stride] * 2, [padding] * 2, [dilation] * 2
+    groups, mask = weight.shape[0], [which == 0, which == 1, False]
+    return torch.ops.aten.convolution_backward.default(
+        grad, x, weight, None, strides, paddings, dilations, False, [0, 0], groups, mask
+    )[which]
 
 
 class DepthwiseConv(nn.Conv2d):
@@ -42,9 +93,7 @@ class _Depthwise(torch.autograd.Function):
     """`depthwise` and its gradients."""
 
     @staticmethod
-    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, x: Tensor, weight: Tensor, stride: int, dilation: int
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
         ctx.stride, ctx.dilation = stride, dilation
         if dilation == 1:
             ctx.save_for_backward(x, x, weight)
@@ -58,25 +107,21 @@ class _Depthwise(torch.autograd.Function):
         return merge_phases(depthwise(phases, weight, 1, 1), 2)
 
     @staticmethod
-    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, grad: Tensor
-    ) -> tuple[Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         whole, x, weight = ctx.saved_tensors
-        if torch.is_grad_enabled():  # somebody will differentiate this in turn
-            by_x, by_weight = differentiable(
-                lambda: depthwise(whole, weight, ctx.stride, ctx.dilation),
-                (whole, weight),
-                ctx.needs_input_grad[:2],
-                grad,
-            )
-            return by_x, by_weight, None, None
+        need_x, need_weight = needed = ctx.needs_input_grad[:2]
+        if torch.is_grad_enabled():  # second derivatives
+
+            def convolve() -> Tensor:
+                return depthwise(whole, weight, ctx.stride, ctx.dilation)
+
+            return *differentiable(convolve, (whole, weight), needed, grad), None, None
         stride = ctx.stride if ctx.dilation == 1 else 1
         phased = ctx.dilation == 2 and ctx.stride == 1
         grad = grad.contiguous(memory_format=torch.channels_last)
         grad = split_phases(grad, 2) if phased else grad
-        to_x, to_weight = ctx.needs_input_grad[:2]
-        weight_grad = weight_gradient(grad, x, weight, stride, 1, {}) if to_weight else None
-        x_grad = input_gradient(grad, x, weight, stride, 1) if to_x else None
+        weight_grad = weight_gradient(grad, x, weight, stride, 1, {}) if need_weight else None
+        x_grad = input_gradient(grad, x, weight, stride, 1) if need_x else None
         if x_grad is not None and phased:
             x_grad = merge_phases(x_grad, 2)
         elif x_grad is not None and ctx.dilation == 2:

@@ -4,49 +4,68 @@ Let D be what a pointwise product reads (pixels x channels) and W its weight. Bo
 `scale * BN(D W^T)` and hand on its gradients; which one is cheaper depends on the shape of W.
 """
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn import BatchNorm2d
 
+from prnas.nets.kernels.batch_norm import normalisation_backward, update_statistics
 from prnas.nets.kernels.layouts import as_matrix
 
 
-class ScaledProduct(Protocol):
-    """`scale * BN(D W^T)`, with BN's statistics from the batch or running."""
+class ScaledProduct(ABC):
+    """`scale * BN(D W^T)`, with BN's statistics from the batch or running.
 
-    keeps_output: bool  # `output` is then a cheap pass over what is kept
-    bn: nn.BatchNorm2d
-    mean: Tensor
-    variance: Tensor
-    num_pixels: int
-    bias: Tensor | None  # of each channel, left for the caller to add once for many products
+    `bias`, one value a channel, is left for the caller to add once for many products.
+    """
 
+    keeps_output: ClassVar[bool]  # `output` is then a cheap pass over what is kept
+
+    def __init__(
+        self, pixels: Tensor, matrix: Tensor, scale: Tensor | None, bn: BatchNorm2d, training: bool
+    ) -> None:
+        self.matrix, self.scale, self.bn, self.training = matrix, scale, bn, training
+        self.num_pixels = pixels.shape[0]
+        self.remember(pixels)
+        if training:
+            self.mean, self.variance = self.batch_statistics(pixels)
+        else:
+            assert bn.running_mean is not None
+            assert bn.running_var is not None
+            self.mean, self.variance = bn.running_mean, bn.running_var
+        self.reciprocal = (self.variance + bn.eps).rsqrt_()
+        self.scaled = self.reciprocal if scale is None else self.reciprocal * scale
+        self.bias = -self.mean * self.scaled
+
+    @abstractmethod
+    def batch_statistics(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean and the biased variance of each channel of D W^T."""
+
+    @abstractmethod
     def output(self, pixels: Tensor) -> Tensor:
         """The whole result, bias included, in memory of its own."""
-        ...
 
+    @abstractmethod
     def add_to(self, total: Tensor | None, pixels: Tensor) -> Tensor:
         """`total` (in place) plus the result, without its bias."""
-        ...
 
+    @abstractmethod
     def backward(
         self, grad: Tensor, grad_sum: Tensor | None, pixels: Tensor, need_matrix: bool
     ) -> tuple[Tensor, Tensor | None, Tensor]:
         """Gradients of D, W and the scale. `grad_sum`: `grad` summed over its pixels, if known."""
-        ...
 
-    def forget(self) -> None:
+    def forget(self) -> None:  # noqa: B027
         """Let go of what is as large as the images."""
-        ...
 
-    def remember(self, pixels: Tensor) -> None:
+    def remember(self, pixels: Tensor) -> None:  # noqa: B027
         """Compute it again."""
-        ...
 
 
 def product(
-    pixels: Tensor, matrix: Tensor, scale: Tensor | None, bn: nn.BatchNorm2d, training: bool
+    pixels: Tensor, matrix: Tensor, scale: Tensor | None, bn: BatchNorm2d, training: bool
 ) -> ScaledProduct:
     """`scale * BN(pixels matrix^T)`, the cheaper way; without a scale, it is 1."""
     if training and pixels.shape[0] < 2:
@@ -60,7 +79,7 @@ def product(
     return way(pixels, matrix, scale, bn, training)
 
 
-class FoldedBN:
+class FoldedBN(ScaledProduct):
     """As a single matrix product: `D weight^T + bias`.
 
     The batch statistics of D W^T follow from those of D: its mean is W m, its variance the diagonal
@@ -73,61 +92,26 @@ class FoldedBN:
 
     keeps_output = False
 
-    __slots__ = (
-        "bias",
-        "bn",
-        "center",
-        "matrix",
-        "mean",
-        "num_pixels",
-        "pulled",
-        "reciprocal",
-        "scaled",
-        "training",
-        "variance",
-        "weight",
-    )
-
     def __init__(
-        self,
-        pixels: Tensor,
-        matrix: Tensor,
-        scale: Tensor | None,
-        bn: nn.BatchNorm2d,
-        training: bool,
+        self, pixels: Tensor, matrix: Tensor, scale: Tensor | None, bn: BatchNorm2d, training: bool
     ) -> None:
-        self.matrix, self.bn, self.training = matrix, bn, training
-        self.num_pixels = pixels.shape[0]
-        if training:
-            self.center = pixels.mean(0)
-            covariance = torch.mm(pixels.t(), pixels).div_(self.num_pixels)
-            covariance.addr_(self.center, self.center, alpha=-1)
-            self.pulled = matrix @ covariance
-            self.variance = (self.pulled * matrix).sum(1).clamp_min_(0)
-            self.mean = matrix @ self.center
-        else:
-            assert bn.running_mean is not None
-            assert bn.running_var is not None
-            self.mean, self.variance = bn.running_mean, bn.running_var
-        self.reciprocal = (self.variance + bn.eps).rsqrt_()
-        self.scaled = self.reciprocal if scale is None else self.reciprocal * scale
+        super().__init__(pixels, matrix, scale, bn, training)
         self.weight = matrix * self.scaled[:, None]
-        self.bias: Tensor | None = -self.mean * self.scaled
+
+    def batch_statistics(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        self.center = pixels.mean(0)
+        covariance = torch.mm(pixels.t(), pixels).div_(self.num_pixels)
+        covariance.addr_(self.center, self.center, alpha=-1)
+        self.pulled = self.matrix @ covariance
+        return self.matrix @ self.center, (self.pulled * self.matrix).sum(1).clamp_min_(0)
 
     def output(self, pixels: Tensor) -> Tensor:
-        assert self.bias is not None
         return torch.addmm(self.bias, pixels, self.weight.t())
 
     def add_to(self, total: Tensor | None, pixels: Tensor) -> Tensor:
         if total is None:
             return torch.mm(pixels, self.weight.t())
         return total.addmm_(pixels, self.weight.t())
-
-    def forget(self) -> None:
-        pass
-
-    def remember(self, pixels: Tensor) -> None:
-        pass
 
     def backward(
         self, grad: Tensor, grad_sum: Tensor | None, pixels: Tensor, need_matrix: bool
@@ -155,60 +139,24 @@ class FoldedBN:
         return grad_pixels, grad_matrix, along.sum()
 
 
-class DirectBN:
+class DirectBN(ScaledProduct):
     """As textbooks do it: `raw` is D W^T, and is kept. PyTorch's own BN kernels do the rest."""
 
     keeps_output = True
 
-    __slots__ = (
-        "bias",
-        "bn",
-        "matrix",
-        "mean",
-        "num_pixels",
-        "raw",
-        "reciprocal",
-        "scale",
-        "scaled",
-        "training",
-        "variance",
-    )
-
-    def __init__(
-        self,
-        pixels: Tensor,
-        matrix: Tensor,
-        scale: Tensor | None,
-        bn: nn.BatchNorm2d,
-        training: bool,
-    ) -> None:
-        self.matrix, self.bn, self.training = matrix, bn, training
-        self.num_pixels = pixels.shape[0]
-        self.raw: Tensor | None = torch.mm(pixels, matrix.t())
-        if training:
-            self.mean, self.variance = _statistics(_one_image(self.raw), None, None, 0.0)
-        else:
-            assert bn.running_mean is not None
-            assert bn.running_var is not None
-            self.mean, self.variance = bn.running_mean, bn.running_var
-        self.reciprocal = (self.variance + bn.eps).rsqrt_()
-        self.scale = scale
-        self.scaled = self.reciprocal if scale is None else self.reciprocal * scale
-        self.bias: Tensor | None = -self.mean * self.scaled
+    def batch_statistics(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        return update_statistics(_one_image(self.raw), None, None, 0.0)
 
     def output(self, pixels: Tensor) -> Tensor:
-        assert self.raw is not None
-        assert self.bias is not None
         return torch.addcmul(self.bias, self.raw, self.scaled)
 
     def add_to(self, total: Tensor | None, pixels: Tensor) -> Tensor:
-        assert self.raw is not None
         if total is None:
             return self.raw * self.scaled
         return total.addcmul_(self.raw, self.scaled)
 
     def forget(self) -> None:
-        self.raw = None
+        del self.raw
 
     def remember(self, pixels: Tensor) -> None:
         self.raw = torch.mm(pixels, self.matrix.t())
@@ -216,29 +164,17 @@ class DirectBN:
     def backward(
         self, grad: Tensor, grad_sum: Tensor | None, pixels: Tensor, need_matrix: bool
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        assert self.raw is not None
         weight = torch.ones_like(self.mean)  # the kernel wants one for each channel
         if self.scale is not None:
             weight *= self.scale
-        by_images, along, _ = _normalisation_backward(
-            _one_image(grad),
-            _one_image(self.raw),
-            weight,
-            self.mean,
-            self.variance,
-            self.mean,
-            self.reciprocal,
-            self.training,
-            self.bn.eps,
-            [True, True, False],
+        images, raw, mask = _one_image(grad), _one_image(self.raw), [True, True, False]
+        mean, variance, reciprocal, eps = self.mean, self.variance, self.reciprocal, self.bn.eps
+        by_images, along, _ = normalisation_backward(
+            images, raw, weight, mean, variance, mean, reciprocal, self.training, eps, mask
         )
         by_raw = as_matrix(by_images)
         grad_matrix = torch.mm(by_raw.t(), pixels) if need_matrix else None
         return torch.mm(by_raw, self.matrix), grad_matrix, along.sum()
-
-
-_statistics = torch.ops.aten.batch_norm_update_stats.default
-_normalisation_backward = torch.ops.aten.native_batch_norm_backward.default
 
 
 def _one_image(matrix: Tensor) -> Tensor:
@@ -248,16 +184,11 @@ def _one_image(matrix: Tensor) -> Tensor:
 
 def update_running_statistics(products: list[ScaledProduct]) -> None:
     """What `nn.BatchNorm2d` does to its buffers, for many of them at once."""
-    means: list[Tensor] = []
-    variances: list[Tensor] = []
-    for one in products:
-        assert one.bn.running_mean is not None
-        assert one.bn.running_var is not None
-        assert one.bn.num_batches_tracked is not None
-        means.append(one.bn.running_mean)
-        variances.append(one.bn.running_var)
-        one.bn.num_batches_tracked += 1
     momentum = products[0].bn.momentum
-    unbiased = [one.variance * (one.num_pixels / (one.num_pixels - 1)) for one in products]
-    for buffers, values in ((means, [one.mean for one in products]), (variances, unbiased)):
-        torch._foreach_lerp_(buffers, values, momentum)  # pyright: ignore
+    means = [product.bn.running_mean for product in products]
+    variances = [product.bn.running_var for product in products]
+    unbiased = [each.variance * (each.num_pixels / (each.num_pixels - 1)) for each in products]
+    torch._foreach_lerp_(means, [product.mean for product in products], momentum)  # pyright: ignore
+    torch._foreach_lerp_(variances, unbiased, momentum)  # pyright: ignore
+    for product in products:
+        product.bn.num_batches_tracked += 1  # pyright: ignore

@@ -1,4 +1,5 @@
 """Layouts of images. All are channels-last, so that pixels by channels is a matrix for free."""
+# pyright: reportIncompatibleMethodOverride=false
 
 from typing import Any
 
@@ -75,17 +76,13 @@ def _diagonal_phases(images: Tensor) -> tuple[Tensor, Tensor]:
 
 class _DiagonalPhases(torch.autograd.Function):
     @staticmethod
-    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, images: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, images: Tensor) -> tuple[Tensor, Tensor]:
         ctx.layout = torch.channels_last if is_channels_last(images) else torch.contiguous_format
         ctx.shape = images.shape
         return _diagonal_phases(images)
 
     @staticmethod
-    def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, first: Tensor, second: Tensor
-    ) -> Tensor:
+    def backward(ctx: Any, first: Tensor, second: Tensor) -> Tensor:
         height, width = ctx.shape[2:]
         whole = torch.empty(
             ctx.shape, dtype=first.dtype, device=first.device, memory_format=ctx.layout

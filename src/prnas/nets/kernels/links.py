@@ -1,41 +1,114 @@
-"""One link of a candidate's chain: what the mixture computes, forward and backward, by hand."""
+"""The links of a candidate's chain: what the mixture computes, forward and backward, by hand."""
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import BatchNorm2d, Conv2d
 
-from prnas.nets.kernels.depthwise import Strips
-from prnas.nets.kernels.folding import ScaledProduct
+from prnas.nets.kernels.depthwise_conv import Strips, depthwise, input_gradient, weight_gradient
+from prnas.nets.kernels.folding import ScaledProduct, product
 from prnas.nets.kernels.layouts import as_images, as_matrix, merge_phases, split_phases
 
 
-class Link(Protocol):
-    """A convolution of a ReLU'd input, and its BN, whose last part is a pointwise product.
+class Link(ABC):
+    """Convolutions of a ReLU'd input, the last of them a pointwise product, and its BN.
 
     `phases`: the layout of what it makes (see `split_phases`); 1 is the plain one.
     """
 
-    phases: int
+    phases = 1
 
-    def parameters(self) -> list[Tensor]: ...
+    def __init__(self, convs: Sequence[Conv2d], bn: BatchNorm2d) -> None:
+        self.convs, self.bn = convs, bn
+
+    def parameters(self) -> list[Tensor]:
+        return [conv.weight for conv in self.convs]
 
     def before_product(self, x: Tensor) -> Tensor:
         """What the pointwise product reads."""
-        ...
+        return x
 
-    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> ScaledProduct: ...
+    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> ScaledProduct:
+        return product(as_matrix(read), self.matrix(), scale, self.bn, training)
 
+    @abstractmethod
+    def matrix(self) -> Tensor:
+        """The weight of the pointwise product."""
+
+    @abstractmethod
     def backward(
         self, grad: Tensor, grad_matrix: Tensor | None, x: Tensor, need_x: bool, strips: Strips
     ) -> tuple[Tensor | None, list[Tensor] | None]:
         """Gradients of x and of the parameters, from those of the product's input and matrix."""
-        ...
 
 
-def next_input(done: ScaledProduct, read: Tensor, phases: int, next_phases: int) -> Tensor:
+class SeparableLink(Link):
+    """A depthwise and a pointwise convolution. In phases, its dilation is 1."""
+
+    def __init__(
+        self, convs: Sequence[Conv2d], bn: BatchNorm2d, stride: int, dilation: int, phases: int
+    ) -> None:
+        super().__init__(convs, bn)
+        self.stride, self.dilation, self.phases = stride, dilation, phases
+        self.spatial = convs[0].kernel_size[0] > 1
+
+    def before_product(self, x: Tensor) -> Tensor:
+        if not self.spatial:  # a 1 x 1 depthwise weight only scales the matrix's columns
+            return x
+        return depthwise(x, self.convs[0].weight, self.stride, self.dilation)
+
+    def matrix(self) -> Tensor:
+        kernel, pointwise = self.parameters()
+        matrix = pointwise.flatten(1)
+        return matrix if self.spatial else matrix * kernel.view(-1)
+
+    def backward(
+        self, grad: Tensor, grad_matrix: Tensor | None, x: Tensor, need_x: bool, strips: Strips
+    ) -> tuple[Tensor | None, list[Tensor] | None]:
+        kernel, pointwise = self.parameters()
+        stride, dilation = self.stride, self.dilation
+        grad_x: Tensor | None = grad
+        if self.spatial:
+            grad_x = input_gradient(grad, x, kernel, stride, dilation) if need_x else None
+        if grad_matrix is None:
+            return grad_x, None
+        if self.spatial:
+            by_kernel = weight_gradient(grad, x, kernel, stride, dilation, strips)
+            return grad_x, [by_kernel, grad_matrix.view(pointwise.shape)]
+        by_kernel = (grad_matrix * pointwise.flatten(1)).sum(0).view(kernel.shape)
+        return grad_x, [by_kernel, (grad_matrix * kernel.view(-1)).view(pointwise.shape)]
+
+
+class PointwiseLink(Link):
+    """A pointwise convolution, in one block or, for a factorized reduction, in two.
+
+    A factorized reduction reads both of its images, one channel block each.
+    """
+
+    def matrix(self) -> Tensor:
+        blocks = [weight.flatten(1) for weight in self.parameters()]
+        return blocks[0] if len(blocks) == 1 else torch.block_diag(*blocks)
+
+    def backward(
+        self, grad: Tensor, grad_matrix: Tensor | None, x: Tensor, need_x: bool, strips: Strips
+    ) -> tuple[Tensor | None, list[Tensor] | None]:
+        if grad_matrix is None:
+            return grad, None
+        gradients: list[Tensor] = []
+        row = column = 0
+        for weight in self.parameters():
+            rows, columns = weight.shape[:2]
+            block = grad_matrix[row : row + rows, column : column + columns]
+            gradients.append(block.reshape(weight.shape))
+            row, column = row + rows, column + columns
+        return grad, gradients
+
+
+def next_input(product: ScaledProduct, read: Tensor, phases: int, next_phases: int) -> Tensor:
     """What the next link of a chain reads: the ReLU of this one's output, in its layout."""
-    images = as_images(done.output(as_matrix(read)).relu_(), read)
+    images = as_images(product.output(as_matrix(read)).relu_(), read)
     return images if phases == next_phases else split_phases(images, next_phases)
 
 

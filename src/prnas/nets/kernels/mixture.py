@@ -6,7 +6,9 @@ BN and mixing weight are folded (see `prnas.nets.kernels.folding`) and added str
 What is kept for the backward pass is each link's input and depthwise output, or, with `recompute`,
 only the features and small matrices.
 """
+# pyright: reportIncompatibleMethodOverride=false
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +18,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-from prnas.nets.kernels.depthwise import Strips
+from prnas.nets.kernels.depthwise_conv import Strips
 from prnas.nets.kernels.folding import ScaledProduct, update_running_statistics
 from prnas.nets.kernels.layouts import as_images, as_matrix, matrix_view, merge_phases, split_phases
 from prnas.nets.kernels.links import Link, next_input, next_input_gradient
@@ -40,11 +42,11 @@ class MixedCandidate:
 
 @dataclass(slots=True)
 class _SavedLink:
-    """A link's part of the forward pass; without `read`, all of it is computed again."""
+    """A link's part of the forward pass. To recompute it, `x` and `read` are dropped."""
 
     product: ScaledProduct
     x: Tensor | None  # or nothing, where it follows cheaply from the link before
-    read: Tensor | None  # by the product
+    read: Tensor  # by the product
 
 
 def mix(
@@ -54,80 +56,74 @@ def mix(
 
     Under autocast it computes in single precision all the same: batch statistics need it.
     """
-    index = tensors[0].device.type
-    if torch.is_autocast_enabled(index):
-        with torch.autocast(index, enabled=False):
-            single = [one.float() for one in tensors]
-            return _apply(candidates, single, training, recompute)
-    return _apply(candidates, tensors, training, recompute)
-
-
-def _apply(
-    candidates: Sequence[MixedCandidate], tensors: Sequence[Tensor], training: bool, recompute: bool
-) -> Tensor:
-    result: Any = _Mixture.apply(candidates, training, recompute, *tensors)
-    return result
+    device = tensors[0].device.type
+    if torch.is_autocast_enabled(device):
+        with torch.autocast(device, enabled=False):
+            return mix(candidates, [tensor.float() for tensor in tensors], training, recompute)
+    node: Any = _Mixture.apply(candidates, training, recompute, *tensors)
+    return node
 
 
 class _Mixture(Function):
     @staticmethod
-    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(
         ctx: Any,
         candidates: Sequence[MixedCandidate],
         training: bool,
         recompute: bool,
         *tensors: Tensor,
     ) -> Tensor:
-        ctx.candidates = candidates
+        ctx.candidates, ctx.recompute = candidates, recompute
         ctx.save_for_backward(*tensors)
-        ctx.kept = []
+        ctx.chains = []
         sums: dict[int, Tensor] = {}  # by phases
         products: list[ScaledProduct] = []
         biases: list[Tensor] = []
-        for one in candidates:
-            x = tensors[one.feature]
-            weight = None if one.edge is None else tensors[one.edge][one.index]
-            if not one.chain:
+        for candidate in candidates:
+            x = tensors[candidate.feature]
+            weight = None if candidate.edge is None else tensors[candidate.edge][candidate.index]
+            chain = _run_chain(candidate.chain, x, weight, training)
+            ctx.chains.append(chain)
+            if not chain:
                 assert weight is not None
                 if 1 in sums:
                     sums[1].addcmul_(x, weight)
                 else:
                     sums[1] = (x * weight).contiguous(memory_format=torch.channels_last)
-                ctx.kept.append([])
                 continue
-            chain = _run_chain(one.chain, x, weight, training)
-            products += [kept.product for kept in chain]
-            last = chain[-1]
-            assert last.read is not None
-            _add_product(sums, one.chain[-1].phases, last.read, last.product)
-            if last.product.bias is not None:
-                biases.append(last.product.bias)
+            products += [saved.product for saved in chain]
+            product, read, phases = chain[-1].product, chain[-1].read, candidate.chain[-1].phases
+            if phases in sums:
+                product.add_to(matrix_view(sums[phases]), as_matrix(read))
+            else:
+                sums[phases] = as_images(product.add_to(None, as_matrix(read)), read)
+            biases.append(product.bias)
             if recompute:
-                for kept in chain:
-                    kept.x = kept.read = None
-                    kept.product.forget()
-            ctx.kept.append(chain)
+                for saved in chain:
+                    del saved.x, saved.read
+                    saved.product.forget()
         if training and products:
             update_running_statistics(products)
         return _total(sums, biases)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        tensors: tuple[Tensor, ...] = ctx.saved_tensors
-        needed: tuple[bool, ...] = ctx.needs_input_grad[3:]
-        if ctx.kept is None:
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        if ctx.chains is None:
             raise RuntimeError("a supernet's graph can be differentiated only once")
         grad = grad.contiguous(memory_format=torch.channels_last)
-        pass_ = _Backward(tensors, needed, grad)
-        for one, chain in zip(ctx.candidates, ctx.kept, strict=True):
-            if one.chain:
-                pass_.chain(one, chain)
+        tensors: tuple[Tensor, ...] = ctx.saved_tensors
+        node = _Backward(tensors, ctx.needs_input_grad[3:], grad)
+        for candidate, chain in zip(ctx.candidates, ctx.chains, strict=True):
+            if chain:
+                if ctx.recompute:
+                    _compute_again(candidate.chain, tensors[candidate.feature], chain)
+                node.chain(candidate, chain)
                 chain.clear()  # the large tensors go now, not when the graph does
             else:
-                pass_.plain(one)
-        ctx.kept = None
-        return None, None, None, *pass_.result()
+                node.plain(candidate)
+        ctx.chains = None
+        return None, None, None, *node.result()
 
 
 def _run_chain(
@@ -143,15 +139,6 @@ def _run_chain(
         if not last:
             x = next_input(product, read, link.phases, links[index + 1].phases)
     return chain
-
-
-def _add_product(
-    sums: dict[int, Tensor], phases: int, read: Tensor, product: ScaledProduct
-) -> None:
-    if phases in sums:
-        product.add_to(matrix_view(sums[phases]), as_matrix(read))
-    else:
-        sums[phases] = as_images(product.add_to(None, as_matrix(read)), read)
 
 
 def _total(sums: dict[int, Tensor], biases: list[Tensor]) -> Tensor:
@@ -172,90 +159,73 @@ class _Backward:
         self.tensors, self.needed, self.grad = tensors, needed, grad
         self.grad_sum = as_matrix(grad).sum(0)
         self.by_phases = {1: grad}
-        self.strips: dict[int, Strips] = {}
+        self.strips: defaultdict[int, Strips] = defaultdict(dict)
         self.gradients: list[Tensor | None] = [None] * len(tensors)
-        self.mixing: dict[int, dict[int, Tensor]] = {}
+        self.mixing: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)
 
-    def plain(self, one: MixedCandidate) -> None:
-        x = self.tensors[one.feature]
-        assert one.edge is not None
-        if self.needed[one.edge]:
-            flat = as_matrix(self.grad).reshape(-1)
-            self._add_mixing(one, torch.dot(flat, as_matrix(x).reshape(-1)))
-        if self.needed[one.feature]:
-            self._add_feature(one, self.grad * self.tensors[one.edge][one.index])
+    def plain(self, candidate: MixedCandidate) -> None:
+        feature, edge = candidate.feature, candidate.edge
+        assert edge is not None
+        if self.needed[edge]:
+            flat, x = as_matrix(self.grad).reshape(-1), as_matrix(self.tensors[feature]).reshape(-1)
+            self.mixing[edge][candidate.index] = torch.dot(flat, x)
+        if self.needed[feature]:
+            self._add_feature(feature, self.grad * self.tensors[edge][candidate.index])
 
-    def chain(self, one: MixedCandidate, chain: list[_SavedLink]) -> None:
-        x = self.tensors[one.feature]
-        if chain[0].read is None:
-            _compute_again(one.chain, x, chain)
-        phases = one.chain[-1].phases
+    def chain(self, candidate: MixedCandidate, chain: list[_SavedLink]) -> None:
+        links, feature, edge = candidate.chain, candidate.feature, candidate.edge
+        phases = links[-1].phases
         if phases not in self.by_phases:
             self.by_phases[phases] = split_phases(self.grad, phases)
         grad: Tensor | None = self.by_phases[phases]
         grad_sum: Tensor | None = self.grad_sum
-        parameter = one.first + sum(len(link.parameters()) for link in one.chain)
-        for index in reversed(range(len(one.chain))):
-            link, kept = one.chain[index], chain[index]
-            number = len(link.parameters())
-            parameter -= number
-            need_parameters = any(self.needed[parameter : parameter + number])
+        end = candidate.first + sum(len(link.convs) for link in links)
+        for index in reversed(range(len(links))):
+            link, saved, first = links[index], chain[index], index == 0
+            parameters = slice(end - len(link.convs), end)
+            end = parameters.start
             assert grad is not None
-            assert kept.read is not None
-            by_input, by_matrix, by_scale = kept.product.backward(
-                as_matrix(grad), grad_sum, as_matrix(kept.read), need_parameters
+            by_input, by_matrix, by_scale = saved.product.backward(
+                as_matrix(grad), grad_sum, as_matrix(saved.read), any(self.needed[parameters])
             )
-            if index == len(one.chain) - 1 and one.edge is not None and self.needed[one.edge]:
-                self._add_mixing(one, by_scale)
-            first = index == 0
-            x = kept.x if kept.x is not None else _input_of(one.chain, chain, index)
-            grad, by_parameters = link.backward(
-                as_images(by_input, kept.read),
-                by_matrix,
-                x,
-                not first or self.needed[one.feature],
-                self.strips.setdefault(one.feature, {}) if first else {},
-            )
+            if index == len(links) - 1 and edge is not None and self.needed[edge]:
+                self.mixing[edge][candidate.index] = by_scale
+            x = saved.x
+            if x is None:
+                before = chain[index - 1]
+                x = next_input(before.product, before.read, links[index - 1].phases, link.phases)
+            need_x = not first or self.needed[feature]
+            strips = self.strips[feature] if first else {}
+            by_read = as_images(by_input, saved.read)
+            grad, by_parameters = link.backward(by_read, by_matrix, x, need_x, strips)
             if by_parameters is not None:
-                self.gradients[parameter : parameter + len(by_parameters)] = by_parameters
+                self.gradients[parameters] = by_parameters
             if not first:
                 assert grad is not None
-                phases_before = one.chain[index - 1].phases
-                grad = next_input_gradient(grad, x, phases_before, link.phases)
+                grad = next_input_gradient(grad, x, links[index - 1].phases, link.phases)
                 grad_sum = None
-        if self.needed[one.feature]:
+        if self.needed[feature]:
             assert grad is not None
-            self._add_feature(one, grad)
+            self._add_feature(feature, grad)
 
-    def _add_mixing(self, one: MixedCandidate, gradient: Tensor) -> None:
-        assert one.edge is not None
-        self.mixing.setdefault(one.edge, {})[one.index] = gradient
-
-    def _add_feature(self, one: MixedCandidate, gradient: Tensor) -> None:
-        have = self.gradients[one.feature]
-        self.gradients[one.feature] = gradient if have is None else have.add_(gradient)
+    def _add_feature(self, feature: int, gradient: Tensor) -> None:
+        total = self.gradients[feature]
+        self.gradients[feature] = gradient if total is None else total.add_(gradient)
 
     def result(self) -> list[Tensor | None]:
-        nothing = self.grad.new_zeros(())
-        for edge, found in self.mixing.items():
+        zero = self.grad.new_zeros(())
+        for edge, gradients in self.mixing.items():
             indices = range(len(self.tensors[edge]))
-            self.gradients[edge] = torch.stack([found.get(index, nothing) for index in indices])
+            self.gradients[edge] = torch.stack([gradients.get(index, zero) for index in indices])
         for index, tensor in enumerate(self.tensors):
             if tensor.ndim == 1 and self.needed[index] and self.gradients[index] is None:
                 self.gradients[index] = torch.zeros_like(tensor)  # an edge of nothing but 'zero'
         return self.gradients
 
 
-def _input_of(links: Sequence[Link], chain: list[_SavedLink], index: int) -> Tensor:
-    """What a later link of a chain read, made again."""
-    before = chain[index - 1]
-    assert before.read is not None
-    return next_input(before.product, before.read, links[index - 1].phases, links[index].phases)
-
-
 def _compute_again(links: Sequence[Link], x: Tensor, chain: list[_SavedLink]) -> None:
-    for index, (link, kept) in enumerate(zip(links, chain, strict=True)):
-        kept.x, kept.read = x, link.before_product(x)
-        kept.product.remember(as_matrix(kept.read))
+    for index, (link, saved) in enumerate(zip(links, chain, strict=True)):
+        saved.x, saved.read = x, link.before_product(x)
+        saved.product.remember(as_matrix(saved.read))
         if index < len(links) - 1:
-            x = next_input(kept.product, kept.read, link.phases, links[index + 1].phases)
+            x = next_input(saved.product, saved.read, link.phases, links[index + 1].phases)

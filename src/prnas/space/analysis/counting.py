@@ -17,14 +17,14 @@ Layers = tuple[tuple[Operation, ...], ...]
 
 def by_distance(setting: Setting, steps: int = PAPER_STEPS) -> Layers:
     """The operations by their exact morphing distance from the initial pool, 0 to `steps`."""
-    layers: list[tuple[Operation, ...]] = [tuple(sorted(setting.initial_pool))]
-    known = set(layers[0])
+    layers = [tuple(sorted(setting.initial_pool))]
+    reached = set(layers[0])
     for _ in range(steps):
-        found = {child for op in layers[-1] for _, child in morphs(op, setting.limits)} - known
-        if not found:
+        children = {child for op in layers[-1] for _, child in morphs(op, setting.limits)} - reached
+        if not children:
             break
-        known |= found
-        layers.append(tuple(sorted(found)))
+        reached |= children
+        layers.append(tuple(sorted(children)))
     return tuple(layers)
 
 
@@ -32,13 +32,12 @@ def links(
     setting: Setting, operations: Iterable[Operation]
 ) -> list[tuple[Operation, Operation, str]]:
     """Every morphism between two of the operations: (parent, child, the morphism's name)."""
-    ops = sorted(operations)
-    known = set(ops)
+    ends = set(operations)
     return [
         (op, child, morphism.name)
-        for op in ops
+        for op in sorted(ends)
         for morphism, child in morphs(op, setting.limits)
-        if child in known
+        if child in ends
     ]
 
 
@@ -61,8 +60,7 @@ def count_convs(setting: Setting, steps: int = PAPER_STEPS, dilated_1x1: bool = 
     """
     if dilated_1x1:
         setting = replace(setting, limits=_LimitsOfThePapersTable(**asdict(setting.limits)))
-    layers = by_distance(setting, steps)
-    return sum(isinstance(op, Conv) for layer in layers for op in layer)
+    return sum(isinstance(op, Conv) for op in discoverable(setting, steps))
 
 
 def count_cells(num_operations: int, num_nodes: int = 4) -> int:

@@ -16,15 +16,12 @@ def random_genotype(
         raise ValueError("a random cell needs at least one operation other than 'zero'")
 
     def cell() -> Cell:
+        states = range(NUM_INPUTS, NUM_INPUTS + num_nodes)
         nodes: list[tuple[Edge, Edge]] = []
-        for state in range(NUM_INPUTS, NUM_INPUTS + num_nodes):
-            first, second = sorted(generator.sample(range(state), 2))
-            nodes.append(
-                (
-                    Edge(first, generator.choice(choices)),
-                    Edge(second, generator.choice(choices)),
-                )
-            )
-        return Cell(tuple(nodes), tuple(range(NUM_INPUTS, NUM_INPUTS + num_nodes)))
+        for state in states:
+            inputs = sorted(generator.sample(range(state), 2))
+            first, second = (Edge(source, generator.choice(choices)) for source in inputs)
+            nodes.append((first, second))
+        return Cell(tuple(nodes), tuple(states))
 
     return Genotype(*(cell() for _ in ROLES))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean
 
@@ -32,19 +32,12 @@ def kernel_shares(operations: Iterable[Operation]) -> dict[int, float]:
 
 def pool_similarity(operations: Sequence[Operation]) -> float | None:
     """The mean similarity over all pairs; `None` for fewer than two candidates."""
-    pairs = [one.similarity(other) for one, other in combinations(operations, 2)]
-    return fmean(pairs) if pairs else None
+    return _mean(first.similarity(second) for first, second in combinations(operations, 2))
 
 
 def parent_probability(changes: Iterable[EdgeChange]) -> float | None:
     """The mean probability that the drawn parents had; `None` when no child was added."""
-    drawn = [one.parent_probability for change in changes for one in change.added]
-    return fmean(drawn) if drawn else None
-
-
-def discovered(cell: CellPools) -> frozenset[Operation]:
-    """Every operation that any edge of the cell has ever held."""
-    return frozenset(op for pool in cell.edges for op in pool.ever_held)
+    return _mean(child.parent_probability for change in changes for child in change.added)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +54,24 @@ class PoolStatistics:
 
 def edge_statistics(pool: EdgePool, change: EdgeChange | None = None) -> PoolStatistics:
     """One edge. `change` is the one that led to the pool, if any."""
-    return PoolStatistics(
-        num_candidates=len(pool.candidates),
-        types=type_shares(pool.candidates),
-        kernels=kernel_shares(pool.candidates),
-        similarity=pool_similarity(pool.candidates),
-        parent_probability=parent_probability([change] if change else []),
-        num_discovered=len(pool.ever_held),
-    )
+    statistics = _statistics([pool], [change] if change else [])
+    return replace(statistics, num_candidates=len(pool.candidates))  # a whole number
 
 
 def cell_statistics(cell: CellPools, change: CellChange | None = None) -> PoolStatistics:
     """One cell: shares over all its candidates, similarity as the mean over its edges."""
-    everyone = [op for pool in cell.edges for op in pool.candidates]
-    similarities = [pool_similarity(pool.candidates) for pool in cell.edges]
+    return _statistics(cell.edges, change.edges if change else ())
+
+
+def _statistics(pools: Sequence[EdgePool], changes: Sequence[EdgeChange]) -> PoolStatistics:
+    candidates = [op for pool in pools for op in pool.candidates]
     return PoolStatistics(
-        num_candidates=len(everyone) / len(cell.edges),
-        types=type_shares(everyone),
-        kernels=kernel_shares(everyone),
-        similarity=_mean(similarities),
-        parent_probability=parent_probability(change.edges if change else ()),
-        num_discovered=len(discovered(cell)),
+        num_candidates=len(candidates) / len(pools),
+        types=type_shares(candidates),
+        kernels=kernel_shares(candidates),
+        similarity=_mean(pool_similarity(pool.candidates) for pool in pools),
+        parent_probability=parent_probability(changes),
+        num_discovered=len({op for pool in pools for op in pool.ever_held}),
     )
 
 
@@ -94,8 +84,8 @@ def mean_statistics(parts: Sequence[PoolStatistics]) -> PoolStatistics:
         num_candidates=fmean(part.num_candidates for part in parts),
         types={name: fmean(part.types.get(name, 0.0) for part in parts) for name in names},
         kernels={size: fmean(kernels.get(size, 0.0) for kernels in with_kernels) for size in sizes},
-        similarity=_mean([part.similarity for part in parts]),
-        parent_probability=_mean([part.parent_probability for part in parts]),
+        similarity=_mean(part.similarity for part in parts),
+        parent_probability=_mean(part.parent_probability for part in parts),
         num_discovered=fmean(part.num_discovered for part in parts),
     )
 
@@ -108,5 +98,6 @@ def average_statistics(pools: Pools, change: Change | None = None) -> PoolStatis
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+    """The mean of those that are not `None`; `None` without any."""
+    numbers = [value for value in values if value is not None]
+    return fmean(numbers) if numbers else None
