@@ -125,8 +125,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         outcome = attempt(self, ["training"], self._gradients)
         with state.timed("training"):
             norm = self.config.training.gradient_norm
-            self.optimize("training", state.parameters, state.optimizer, norm)
-            self.count("training", outcome)
+            self.optimize("training", state.parameters, state.optimizer, norm, outcome)
             if state.averaged is not None:
                 state.averaged.update_parameters(state.network)
 
@@ -144,7 +143,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
                 if auxiliary is not None:
                     second = F.cross_entropy(auxiliary, labels, label_smoothing=smoothing)
                     total = loss + config.network.auxiliary_weight * second
-            total.backward()
+            self.processes.scaled(total).backward()
             return Outcome.of(loss, logits, labels)
 
     def _test(self) -> tuple[Tally, Tensor]:

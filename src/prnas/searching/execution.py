@@ -16,9 +16,13 @@ from torch.nn import functional as F
 from prnas.config.choices import Execution
 from prnas.nets.kernels.batch_norm import FrozenStatistics
 from prnas.nets.supernet import Supernet
+from prnas.runs.records import ExecutionRecord
 
 if TYPE_CHECKING:
     pass
+
+if TYPE_CHECKING:
+    from prnas.searching.search import Search
 
 WAYS: tuple[Execution, ...] = ("fused", "plain")
 WARM_UP = 2  # steps of each way that are not timed: kernels may be chosen or compiled in them
@@ -43,7 +47,11 @@ class ExecutionTrial:
         """The way of the next step."""
         if self.decision is not None:
             return self.decision
-        return next((way for way in WAYS if len(self.seconds[way]) < WARM_UP + TIMED), WAYS[-1])
+        return "fused" if len(self.seconds["fused"]) < WARM_UP + TIMED else "plain"
+
+    @property
+    def started(self) -> bool:
+        return any(self.seconds.values())
 
     @property
     def complete(self) -> bool:
@@ -67,6 +75,96 @@ class ExecutionTrial:
             raise ValueError(f"the supernet cannot be computed '{decision!s:.60}'")
         self.decision = decision
         self.seconds = {way: [float(value) for value in seconds[way]] for way in WAYS}
+
+
+class SupernetExecution:
+    """How the supernet of a search is computed, step by step."""
+
+    def __init__(self, search: "Search", saved: Mapping[str, Any] | None) -> None:
+        self.search = search
+        folder, processes = search.folder, search.processes
+        self.replay: dict[str, str] = processes.broadcast(
+            folder.execution_decisions() if folder else {}
+        )
+        choice = search.config.compute.supernet
+        self.fixed: Execution | None = None if choice == "auto" else choice
+        if choice == "auto" and not is_measured(processes.device):
+            self.fixed = "fused"
+        elif choice == "auto" and not fused_works(search.state.supernet, search.data.shape):
+            self.fixed = "plain"
+            search.emit(
+                "on_message",
+                f"{processes.device.type} lacks kernels of the fused supernet: it is computed "
+                "plainly (compute.supernet=plain)",
+            )
+        self.start_cycle()
+        if saved is not None and self.fixed is None:
+            self.trial.load_state(saved["trial"])
+            self.steady, self.batch = int(saved["steady"]), int(saved["batch"])
+
+    def start_cycle(self) -> None:
+        """The candidates were replaced: measure again."""
+        self.trial = ExecutionTrial()
+        self.steady, self.batch = 0, 0  # steps that the batch size has not changed
+
+    @property
+    def _settled(self) -> bool:
+        rule = self.search.batch.rule
+        return rule.min == rule.max or self.steady > rule.every
+
+    def take(self, step: Callable[[], None]) -> None:
+        """Take a step, computed as is right for it."""
+        supernet, trial = self.search.state.supernet, self.trial
+        if self.fixed is not None:
+            supernet.execution = self.fixed
+            return step()
+        self.steady = self.steady + 1 if self.search.batch.batch == self.batch else 0
+        self.batch = self.search.batch.batch
+        if trial.decision is not None or not (self._settled or trial.started):
+            supernet.execution = trial.decision or "fused"
+            return step()
+        supernet.execution = way = trial.way
+        self._synchronize()
+        start = trial.clock()
+        step()
+        self._synchronize()
+        trial.seconds[way].append(trial.clock() - start)
+        if trial.complete:
+            self._decide()
+        return None
+
+    def _decide(self) -> None:
+        search, position = self.search, self.search.state.position
+        key = position.key("execution")
+        decision = self.replay.get(key)
+        if decision not in WAYS:
+            decision = search.processes.broadcast(self.trial.faster)
+        self.trial.decision = next(way for way in WAYS if way == decision)
+        if search.folder is not None:
+            search.folder.log_decision(key, decision)
+        record = ExecutionRecord(
+            cycle=position.cycle,
+            epoch=position.epoch,
+            step=position.step,
+            execution=self.trial.decision,
+            seconds={way: self.trial.median(way) for way in WAYS},
+        )
+        search.record(record)
+        times = ", ".join(f"{way} {self.trial.median(way):.3g}" for way in WAYS)
+        search.emit(
+            "on_message", f"supernet computed {decision} in this cycle (seconds a step: {times})"
+        )
+
+    def _synchronize(self) -> None:
+        if self.search.processes.device.type in ("cuda", "mps", "xpu"):
+            torch.accelerator.synchronize()
+
+    def state(self) -> dict[str, Any]:
+        """Plain data for a checkpoint; nothing where nothing is measured."""
+        if self.fixed is not None:
+            return {}
+        trial = {"trial": self.trial.state(), "steady": self.steady, "batch": self.batch}
+        return {"execution": trial}
 
 
 def fused_works(supernet: Supernet, shape: tuple[int, ...]) -> bool:

@@ -17,6 +17,7 @@ from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
+from prnas.searching.execution import SupernetExecution
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
@@ -44,6 +45,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.validation.batch
         self.step = make_step(self)
+        saved = checkpoint.state.get("execution") if checkpoint else None
+        self.execution = SupernetExecution(self, saved)
         self._compile()
 
     @classmethod
@@ -72,7 +75,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
 
     def take_step(self) -> None:
         self.state.supernet.relaxation.progress = self.progress
-        self.step.take()
+        self.execution.take(self.step.take)
 
     # ---------------------------------------------------------------- an epoch
 
@@ -108,6 +111,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             tally, _ = evaluate(self, state.supernet, self.data.train, indices)
         return {"validation": tally.score}
 
+    def more_state(self) -> dict[str, Any]:
+        return {**super().more_state(), **self.execution.state()}
+
     def epoch_work(self) -> list[float]:
         cycles = range(len(self.config.schedule.cycles))
         return [work for cycle in cycles for work in epoch_work(self.config, cycle)]
@@ -129,6 +135,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         else:
             state.next_cycle(decision.change, decision.pools)
             self._compile()
+            self.execution.start_cycle()
             self.batch.restart()
             state.epoch.seconds["other"] += time.perf_counter() - start
             self.record_batch("start")
