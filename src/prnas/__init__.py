@@ -17,59 +17,31 @@ if TYPE_CHECKING:
     from prnas.space.operations import Conv, Pool, Skip, Zero
 
 __version__ = "0.1.0.dev0"
-__all__ = [
-    "Callback",
-    "Cell",
-    "Conv",
-    "Edge",
-    "Genotype",
-    "Model",
-    "Pool",
-    "RetrainConfig",
-    "RetrainResult",
-    "SearchConfig",
-    "SearchResult",
-    "Skip",
-    "TrainingCallback",
-    "Zero",
-    "__version__",
-    "build",
-    "export",
-    "load",
-    "retrain",
-    "search",
-    "zoo",
-]
+__all__ = ["Callback", "Cell", "Conv", "Edge", "Genotype", "Model", "Pool", "RetrainConfig"]
+__all__ += ["RetrainResult", "SearchConfig", "SearchResult", "Skip", "TrainingCallback", "Zero"]
+__all__ += ["__version__", "build", "export", "load", "retrain", "search", "zoo"]
 
 # Names are looked up when they are first used: `import prnas` and `prnas --help` stay instant.
-_HOMES = {
-    "SearchConfig": "prnas.config.search",
-    "RetrainConfig": "prnas.config.retrain",
-    "RetrainResult": "prnas.runs.events",
-    "TrainingCallback": "prnas.runs.events",
-    "retrain": "prnas.retraining.api",
-    "build": "prnas.nets.network",
-    "export": "prnas.exporting.export",
-    "Model": "prnas.models.model",
-    "load": "prnas.models.model",
-    "Cell": "prnas.space.genotype",
-    "Edge": "prnas.space.genotype",
-    "Genotype": "prnas.space.genotype",
-    "Conv": "prnas.space.operations",
-    "Pool": "prnas.space.operations",
-    "Skip": "prnas.space.operations",
-    "Zero": "prnas.space.operations",
-    "Callback": "prnas.runs.events",
-    "SearchResult": "prnas.runs.events",
-    "search": "prnas.searching.api",
+_NAMES = {
+    "config.retrain": ["RetrainConfig"],
+    "config.search": ["SearchConfig"],
+    "exporting.export": ["export"],
+    "models.model": ["Model", "load"],
+    "nets.network": ["build"],
+    "retraining.api": ["retrain"],
+    "runs.events": ["Callback", "RetrainResult", "SearchResult", "TrainingCallback"],
+    "searching.api": ["search"],
+    "space.genotype": ["Cell", "Edge", "Genotype"],
+    "space.operations": ["Conv", "Pool", "Skip", "Zero"],
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "zoo":
         return import_module("prnas.space.zoo")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(f"prnas.{module}"), name)
     raise AttributeError(f"module 'prnas' has no attribute '{name}'")
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prnas import cli
 from prnas.commands import retrain
-from prnas.commands.figures import folder_names, write_figures
+from prnas.commands.report import folder_names, write_figures
 from prnas.drawing.picture import Picture
 from prnas.report import plots
 from prnas.report.read_run import read_view

@@ -15,6 +15,7 @@ from prnas import cli
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
 from prnas.runs.events import SearchResult
+from prnas.runs.run import Stopped
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli
 from tests.support.synthetic_search import play
@@ -81,15 +82,8 @@ def test_help() -> None:
     assert not loaded & {"torch", "numpy", "pydantic", "prnas.commands.search"}
 
 
-class Stopped(Exception):  # noqa: N818 - the engine's name
-    def __init__(self, folder: Path | None, number: int) -> None:
-        self.folder, self.number = folder, number
-
-
 class FakeEngine(ModuleType):
     """Takes what the command gives, and plays a search that trains nothing."""
-
-    Stopped = Stopped
 
     def __init__(self) -> None:
         super().__init__("prnas.searching.api")

@@ -1,4 +1,4 @@
-"""The commands and their arguments. Options are in `prnas.commands.options`."""
+"""The commands and their arguments. Their options are in `prnas.commands.options`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ from prnas.commands.options import (
     DataOptions,
     EvaluateOptions,
     ExportOptions,
+    Output,
     PredictOptions,
     ReportOptions,
     RetrainOptions,
@@ -23,171 +24,138 @@ TrainedModel = Annotated[
     Path, Parameter(help="A trained model: its folder, one of its files, or a training's folder.")
 ]
 RunFolder = Annotated[Path, Parameter(help="A run's folder, or a folder of seed-0, seed-1, …")]
+SETTING = Parameter(
+    help="darts-like, depth-restricted, unrestricted, or a YAML file with limits and initial_pool "
+    "of your own. Without it, all three are compared."
+)
+DATA = Parameter(
+    help="digits, cifar10, cifar100, fashion-mnist, folder:PATH or npz:PATH. Without it, the sets "
+    "are listed."
+)
 
 
 def space(
-    setting: Annotated[
-        str | None,
-        Parameter(
-            help="darts-like, depth-restricted, unrestricted, or a YAML file with limits and "
-            "initial_pool of your own. Without it, all three are compared."
-        ),
-    ] = None,
-    /,
-    *,
-    options: SpaceOptions | None = None,
+    setting: Annotated[str | None, SETTING] = None, /, *, options: SpaceOptions | None = None
 ) -> None:
     """Show a search space: limits, operations, number of cells."""
-    from prnas.commands import space as command
+    from prnas.commands.space import run
 
-    command.run(setting, options or SpaceOptions())
-
-
-def zoo(
-    name: Annotated[str | None, Parameter(help="A published cell; all of them without it.")] = None,
-    /,
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """List the published cells, or show one."""
-    from prnas.commands import zoo as command
-
-    command.run(name, as_json)
+    run(setting, options or SpaceOptions())
 
 
-def draw(
-    genotype: Annotated[
-        str, Parameter(help="A published cell's name, a genotype file, or a run's folder.")
-    ],
-    /,
-    *,
-    out: Annotated[
-        Path | None,
-        Parameter(name=["--out", "-o"], help="A .svg, .png or .pdf file. Default: NAME.svg here."),
-    ] = None,
-) -> None:
-    """Draw both cells of a genotype."""
-    from prnas.commands import draw as command
+def zoo(name: str | None = None, /, *, as_json: AsJson = False) -> None:
+    """List the published cells, or show one.
 
-    command.run(genotype, out)
+    :param name: A published cell; all of them without it.
+    """
+    from prnas.commands.zoo import run
+
+    run(name, as_json)
 
 
-def recipes(
-    name: Annotated[
-        str | None, Parameter(help="A recipe to print; all of them without it.")
-    ] = None,
-    /,
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """List the recipes, or print one."""
-    from prnas.commands import config as command
+def draw(genotype: str, /, *, out: Output = None) -> None:
+    """Draw both cells of a genotype.
 
-    command.run_recipes(name, as_json)
+    :param genotype: A published cell's name, a genotype file, or a run's folder.
+    :param out: A .svg, .png or .pdf file. Default: NAME.svg here.
+    """
+    from prnas.commands.draw import run
+
+    run(genotype, out)
+
+
+def recipes(name: str | None = None, /, *, as_json: AsJson = False) -> None:
+    """List the recipes, or print one.
+
+    :param name: A recipe to print; all of them without it.
+    """
+    from prnas.commands.config import run_recipes
+
+    run_recipes(name, as_json)
 
 
 def data(
-    name: Annotated[
-        str | None,
-        Parameter(
-            help="digits, cifar10, cifar100, fashion-mnist, folder:PATH or npz:PATH. Without it, "
-            "the sets are listed."
-        ),
-    ] = None,
-    /,
-    *,
-    options: DataOptions | None = None,
+    name: Annotated[str | None, DATA] = None, /, *, options: DataOptions | None = None
 ) -> None:
     """List the sets of images, or show what is in one."""
-    from prnas.commands import data as command
+    from prnas.commands.data import run
 
-    command.run(name, options or DataOptions())
-
-
-def config(
-    recipe: Annotated[str, Parameter(help="A recipe's name, or a YAML file.")] = "darts-like",
-    /,
-    *,
-    options: ConfigOptions | None = None,
-) -> None:
-    """Print a run's whole config: recipe, overrides and every default."""
-    from prnas.commands import config as command
-
-    command.run_config(recipe, options or ConfigOptions())
+    run(name, options or DataOptions())
 
 
-def search(
-    recipe: Annotated[
-        str | None, Parameter(help="A recipe's name, or a YAML file. Default: quick.")
-    ] = None,
-    /,
-    *,
-    options: SearchOptions | None = None,
-) -> None:
-    """Search for the cells of a network."""
-    from prnas.commands import search as command
+def config(recipe: str = "darts-like", /, *, options: ConfigOptions | None = None) -> None:
+    """Print a run's whole config: recipe, overrides and every default.
 
-    command.run(recipe, options or SearchOptions())
+    :param recipe: A recipe's name, or a YAML file.
+    """
+    from prnas.commands.config import run_config
+
+    run_config(recipe, options or ConfigOptions())
+
+
+def search(recipe: str | None = None, /, *, options: SearchOptions | None = None) -> None:
+    """Search for the cells of a network.
+
+    :param recipe: A recipe's name, or a YAML file. Default: quick.
+    """
+    from prnas.commands.search import run
+
+    run(recipe, options or SearchOptions())
 
 
 def retrain(
-    genotype: Annotated[
-        str | None,
-        Parameter(
-            help="A published cell's name, a genotype file, or the folder of a search or training."
-        ),
-    ] = None,
-    recipe: Annotated[
-        str | None, Parameter(help="A recipe's name, or a YAML file. Default: retrain-quick.")
-    ] = None,
+    genotype: str | None = None,
+    recipe: str | None = None,
     /,
     *,
     options: RetrainOptions | None = None,
 ) -> None:
-    """Train the network of a genotype, and test it."""
-    from prnas.commands import retrain as command
+    """Train the network of a genotype, and test it.
 
-    command.run(genotype, recipe, options or RetrainOptions())
+    :param genotype: A published cell's name, a genotype file, or a run's folder.
+    :param recipe: A recipe's name, or a YAML file. Default: retrain-quick.
+    """
+    from prnas.commands.retrain import run
+
+    run(genotype, recipe, options or RetrainOptions())
 
 
 def evaluate(model: TrainedModel, /, *, options: EvaluateOptions | None = None) -> None:
     """Test a trained model: accuracy, loss, confusions, speed."""
-    from prnas.commands import evaluate as command
+    from prnas.commands.evaluate import run
 
-    command.run(model, options or EvaluateOptions())
+    run(model, options or EvaluateOptions())
 
 
-def predict(
-    model: TrainedModel,
-    /,
-    *images: Annotated[str, Parameter(help="Image files, and folders of them.")],
-    options: PredictOptions | None = None,
-) -> None:
-    """Classify image files with a trained model."""
-    from prnas.commands import predict as command
+def predict(model: TrainedModel, /, *images: str, options: PredictOptions | None = None) -> None:
+    """Classify image files with a trained model.
 
-    command.run(model, images, options or PredictOptions())
+    :param images: Image files, and folders of them.
+    """
+    from prnas.commands.predict import run
+
+    run(model, images, options or PredictOptions())
 
 
 def export(model: TrainedModel, /, *, options: ExportOptions) -> None:
     """Export a trained model for other tools, which need no prnas; checked before it is written."""
-    from prnas.commands import export as command
+    from prnas.commands.export import run
 
-    command.run(model, options)
+    run(model, options)
 
 
 def report(*runs: RunFolder, options: ReportOptions | None = None) -> None:
     """Write a report of a run as one HTML file, or a comparison of several runs."""
-    from prnas.commands import report as command
+    from prnas.commands.report import run
 
-    command.run(runs, options or ReportOptions())
+    run(runs, options or ReportOptions())
 
 
 def watch(run: RunFolder, /, *, options: WatchOptions | None = None) -> None:
     """Serve the report of a run, or of all seeds, to a browser; updated while it goes on."""
-    from prnas.commands import watch as command
+    from prnas.commands.watch import run as serve
 
-    command.run(run, options or WatchOptions())
+    serve(run, options or WatchOptions())
 
 
 COMMANDS = (

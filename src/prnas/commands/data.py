@@ -1,6 +1,9 @@
 """`prnas data`: the sets of images, the content of one, and samples of its augmentation."""
 
 import shlex
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,44 +21,33 @@ _MOST_CLASSES = 20  # More classes are counted, not listed.
 
 
 def run(name: str | None, options: DataOptions) -> None:
-    if name is None:
-        _show_sets(options)
-    else:
+    if name is not None:
         _show_set(name, options)
-
-
-def _show_sets(options: DataOptions) -> None:
-    """List all sets that have names."""
+        return
     if options.sample is not None:
         raise UserError("--sample needs the name of a set, e.g. prnas data digits --sample out.png")
     folder = options.root or catalog.default_root()
-    rows = [_entry(name, about, folder) for name, about in catalog.ABOUT.items()]
+    sets = catalog.ABOUT
+    where = {name: _where(name, folder) for name in sets}
     if options.as_json:
-        show_json(rows)
+        show_json([{"name": name, **asdict(sets[name]), "where": where[name]} for name in sets])
         return
     show_heading("Sets of images")
-    lines = [
-        [
-            row["name"],
-            f"{row['train']:,}",
-            f"{row['test']:,}",
-            _size(row["shape"]),
-            str(row["classes"]),
-            row["where"],
-        ]
-        for row in rows
+    rows = [
+        [name, f"{about.train:,}", f"{about.test:,}", _size(about.shape), str(about.classes)]
+        for name, about in sets.items()
     ]
     headings = ["name", "train", "test", "size", "classes", "where"]
-    show(table(headings, lines, right=(1, 2, 4)), "")
-    origins = [
-        (row["name"], f"{row['what']}, from {row['source']}; licence: {row['licence']}")
-        for row in rows
+    show(table(headings, [[*row, where[row[0]]] for row in rows], right=(1, 2, 4)), "")
+    pairs = [
+        (name, f"{about.what}, from {about.source}; licence: {about.licence}")
+        for name, about in sets.items()
     ]
-    own = [
+    pairs += [
         ("folder:PATH", "your images, a folder for each class; or train and test folders of these"),
         ("npz:PATH", "your arrays x_train and y_train and, if you have them, x_test and y_test"),
     ]
-    show(facts([*origins, *own]), "")
+    show(facts(pairs), "")
     show_prose(
         f"Downloads go to {folder}. Set {catalog.ROOT_VARIABLE}, or data.root of a search, to use "
         "another folder, or files that you have."
@@ -63,8 +55,15 @@ def _show_sets(options: DataOptions) -> None:
     show_next("prnas data digits --sample digits.png")
 
 
+def _where(name: str, root: Path) -> str:
+    if name not in catalog.SPECS:
+        return "in the package"
+    folder = catalog.find(catalog.SPECS[name], root)
+    return "downloaded on first use" if folder is None else str(folder)
+
+
 def _show_set(name: str, options: DataOptions) -> None:
-    """Show facts of a set, and draw a contact sheet of augmented samples for `--sample`."""
+    """Show what is in a set, and draw a contact sheet of augmented samples for `--sample`."""
     config = _config(name, options)
     catalog.check_name(config.name)
     if options.seed < 0:
@@ -73,16 +72,14 @@ def _show_set(name: str, options: DataOptions) -> None:
         _check_target(options.sample)
     import torch
 
-    from prnas.data import dataset
+    from prnas.data.dataset import load, normalization
 
     notes: list[str] = []
-    loaded = dataset.load(config, torch.device("cpu"), notes.append)
-    try:
-        summary = _summary(config, loaded, notes)
+    with closing(load(config, torch.device("cpu"), notes.append)) as data:
+        values = normalization(data.train)
+        summary = _summary(config, data, values) | {"notes": notes}
         if options.sample is not None:
-            _write_sample(config, loaded, summary, options.sample, options.seed)
-    finally:
-        loaded.close()
+            _write_sample(config, data, values, options.sample, options.seed)
     if options.as_json:
         show_json(summary)
         return
@@ -109,53 +106,31 @@ def _config(name: str, options: DataOptions) -> DataConfig:
     return validated(TypeAdapter(DataConfig), settings, "data")
 
 
-def _entry(name: str, about: catalog.About, root: Path) -> dict[str, Any]:
-    spec = catalog.SPECS.get(name)
-    if spec is None:
-        where = "in the package"
-    else:
-        folder = catalog.find(spec, root)
-        where = "downloaded on first use" if folder is None else str(folder)
-    return {
-        "name": name,
-        "what": about.what,
-        "train": about.train,
-        "test": about.test,
-        "shape": list(about.shape),
-        "classes": about.classes,
-        "where": where,
-        "licence": about.licence,
-        "source": about.source,
-    }
-
-
-def _size(shape: list[int]) -> str:
+def _size(shape: Sequence[int]) -> str:
     channels, height, width = shape
     kinds = {1: "grey", 3: "colour"}
     return f"{width}x{height} {kinds.get(channels, f'{channels} channels')}"
 
 
-def _summary(config: DataConfig, loaded: Any, notes: list[str]) -> dict[str, Any]:
-    from prnas.data.dataset import InMemory, normalization
+def _summary(config: DataConfig, data: Any, values: Any) -> dict[str, Any]:
+    from prnas.data.dataset import InMemory
 
     counts = [
-        part.labels.bincount(minlength=loaded.num_classes).tolist()
-        for part in (loaded.train, loaded.test)
+        part.labels.bincount(minlength=data.num_classes).tolist()
+        for part in (data.train, data.test)
     ]
-    values = normalization(loaded.train)
     return {
         "name": config.name,
-        "train": len(loaded.train),
-        "test": len(loaded.test),
-        "shape": list(loaded.shape),
+        "train": len(data.train),
+        "test": len(data.test),
+        "shape": list(data.shape),
         "classes": [
             {"name": name, "train": train, "test": test}
-            for name, train, test in zip(loaded.class_names, *counts, strict=True)
+            for name, train, test in zip(data.class_names, *counts, strict=True)
         ],
         "mean": list(values.mean),
         "std": list(values.std),
-        "storage": "memory" if isinstance(loaded.train, InMemory) else "stream",
-        "notes": notes,
+        "storage": "memory" if isinstance(data.train, InMemory) else "stream",
     }
 
 
@@ -163,14 +138,16 @@ def _show(config: DataConfig, summary: dict[str, Any]) -> None:
     classes: list[dict[str, Any]] = summary["classes"]
     counts = [row["train"] for row in classes]
     few, many = min(counts), max(counts)
+    channels, height, width = summary["shape"]
+    size = (summary["train"] + summary["test"]) * channels * height * width / 1e6
+    where = "in memory" if summary["storage"] == "memory" else "read as they are needed"
     balance = f"{few:,}" if few == many else f"{few:,} to {many:,}"
     pairs = [
         ("images", f"{summary['train']:,} for training, {summary['test']:,} for testing"),
         ("size", _size(summary["shape"])),
         ("classes", f"{len(classes)}, of {balance} training images each"),
-        ("mean", _numbers(summary["mean"])),
-        ("std", _numbers(summary["std"])),
-        ("storage", _storage(summary)),
+        *[(name, ", ".join(f"{x:.4f}" for x in summary[name])) for name in ("mean", "std")],
+        ("storage", f"{where} ({size:,.1f} MB)"),
     ]
     about = catalog.ABOUT.get(config.name)
     if about is not None:
@@ -183,17 +160,6 @@ def _show(config: DataConfig, summary: dict[str, Any]) -> None:
         show("", table(["class", "train", "test"], rows, right=(1, 2)))
 
 
-def _numbers(values: list[float]) -> str:
-    return ", ".join(f"{value:.4f}" for value in values)
-
-
-def _storage(summary: dict[str, Any]) -> str:
-    channels, height, width = summary["shape"]
-    size = (summary["train"] + summary["test"]) * channels * height * width / 1e6
-    where = "in memory" if summary["storage"] == "memory" else "read as they are needed"
-    return f"{where} ({size:,.1f} MB)"
-
-
 def _check_target(path: Path) -> None:
     """Refuse a wrong file before the images are loaded, which may take a while."""
     if path.suffix.lower() != ".png":
@@ -204,14 +170,10 @@ def _check_target(path: Path) -> None:
         raise UserError(f"cannot write {path}: there is no folder {path.parent}")
 
 
-def _write_sample(
-    config: DataConfig, loaded: Any, summary: dict[str, Any], path: Path, seed: int
-) -> None:
+def _write_sample(config: DataConfig, data: Any, values: Any, path: Path, seed: int) -> None:
     from prnas.data.augment import Augmentation
     from prnas.data.contact_sheet import contact_sheet
-    from prnas.data.dataset import Normalization
 
-    values = Normalization(tuple(summary["mean"]), tuple(summary["std"]))
     augmentation = Augmentation(config.flip, config.crop_padding, config.cutout, values)
     with cannot(f"write {path}"):
-        write_output(path, contact_sheet(loaded, augmentation, seed))
+        write_output(path, contact_sheet(data, augmentation, seed))

@@ -1,13 +1,16 @@
-"""`prnas draw`: both cells of a genotype as a picture."""
+"""`prnas draw`: both cells of a genotype as a picture; and the pictures of other commands."""
 
+import importlib.util
 from pathlib import Path
 
+from prnas.drawing.picture import SUFFIXES, Picture, save
+from prnas.io.errors import UserError, cannot
 from prnas.runs import named
 from prnas.space import zoo
+from prnas.terminal.output import show
 
 
 def run(name: str, out: Path | None) -> None:
-    from prnas.commands.pictures import save_picture
     from prnas.drawing.cells import draw_genotype
 
     genotype = named.genotype(name)
@@ -15,3 +18,27 @@ def run(name: str, out: Path | None) -> None:
     stem = name if published else Path(name).resolve().stem
     title = zoo.entry(name).title if published else stem
     save_picture(draw_genotype(genotype, title), out or Path(f"{stem}.svg"))
+
+
+def save_picture(picture: Picture, path: Path, quiet: bool = False) -> None:
+    """Write a picture in the format of the path's ending; unless `quiet`, say so."""
+    try:
+        with cannot(f"write {path}"):
+            save(picture, path)
+    except (ValueError, ImportError) as error:  # A wrong ending, or matplotlib is missing.
+        raise UserError(str(error)) from None
+    if not quiet:
+        show(f"wrote {path}")
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a `--picture` that could not be drawn, before long work begins."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UserError(f"--picture must end in {', '.join(SUFFIXES)}, got '{path.name}'")
+    if not path.parent.is_dir():
+        raise UserError(f"--picture: there is no folder {path.parent}")
+    if suffix != ".svg" and importlib.util.find_spec("matplotlib") is None:
+        raise UserError(
+            "--picture: PNG and PDF need matplotlib: pip install 'prnas[figures]', or write .svg"
+        )

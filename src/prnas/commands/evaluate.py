@@ -2,14 +2,13 @@
 
 import json
 import shlex
-import sys
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import prnas
+from prnas.commands.draw import check_picture, save_picture
 from prnas.commands.options import EvaluateOptions
-from prnas.commands.pictures import check_picture, save_picture
 from prnas.config.choices import Accelerator
 from prnas.config.overrides import apply_overrides
 from prnas.data.dataset import DataSet
@@ -24,12 +23,13 @@ from prnas.models.model import Model, load
 from prnas.models.names import CARD, FOLDER, WEIGHTS
 from prnas.models.speed import Speed
 from prnas.runs.named import check_has_model
-from prnas.terminal.amounts import duration, percent, speed
-from prnas.terminal.output import facts, show, show_heading, show_next, table, visible
+from prnas.terminal.amounts import counted, duration, percent, speed
+from prnas.terminal.bars import Bars
+from prnas.terminal.output import facts, note, show, show_heading, show_next, table
 
 RESULT, PICTURE = "evaluation.json", "confusion.svg"
 MOST_BATCH = 1_000_000
-_MOST_CLASSES, _MOST_CONFUSIONS = 20, 5  # The largest numbers that are shown.
+_MOST_CLASSES, _MOST_CONFUSIONS = 20, 5  # How many are shown.
 
 
 def run(path: Path, options: EvaluateOptions) -> None:
@@ -40,22 +40,13 @@ def run(path: Path, options: EvaluateOptions) -> None:
     if options.out is not None and options.out.exists() and not options.out.is_dir():
         raise UserError(f"--out: {options.out} is not a folder")
     model = load_model(path, options.accelerator, options.threads)
-    data = _load_data(model, options)
-    try:
+    with closing(_load_data(model, options)) as data:
         check_fit(model.card, data)
-        from prnas.terminal.bars import Bars
-
+        timed = not options.skip_speed
         with _output_folder(options.out), Bars() as bars:
             result = evaluate(
-                model,
-                data,
-                part=options.part,
-                batch=options.batch,
-                speed=not options.skip_speed,
-                progress=bars,
+                model, data, part=options.part, batch=options.batch, speed=timed, progress=bars
             )
-    finally:
-        data.close()
     text = as_text(path, result)
     if options.as_json:
         print(text)
@@ -95,47 +86,40 @@ def as_text(path: Path, result: Evaluation) -> str:
 def _load_data(model: Model, options: EvaluateOptions) -> DataSet:
     settings = data_settings(model.card, options.data, options.data_root)
     changed = apply_overrides({"data": settings}, options.overrides, lambda _: None)
-    return load_images(data_config(model.card, changed["data"]), model.mean.device, _note)
-
-
-def _note(text: str) -> None:
-    print(f"note: {visible(text)}", file=sys.stderr)
+    return load_images(data_config(model.card, changed["data"]), model.mean.device, note)
 
 
 @contextmanager
 def _output_folder(folder: Path | None) -> Generator[None]:
     """Make the folder, which may fail, before the work; remove it again if the work fails."""
-    new = folder is not None and not folder.exists()
-    if folder is not None:
-        with cannot(f"make the folder {folder}"):
-            folder.mkdir(parents=True, exist_ok=True)
+    if folder is None or folder.exists():
+        yield
+        return
+    with cannot(f"make the folder {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
     try:
         yield
     except BaseException:
-        if folder is not None and new:
-            with suppress(OSError):
-                folder.rmdir()
+        with suppress(OSError):
+            folder.rmdir()
         raise
 
 
 def _write(path: Path, options: EvaluateOptions, result: Evaluation, text: str) -> None:
-    pictures = [] if options.out is None else [options.out / PICTURE]
-    pictures += [] if options.picture is None else [options.picture]
-    if not pictures:
-        return
-    if not options.as_json:
+    quiet = options.as_json
+    if not quiet and (options.out or options.picture):
         show("")
+    pictures = [] if options.picture is None else [options.picture]
     if options.out is not None:
+        pictures.insert(0, options.out / PICTURE)
         write_text(options.out / RESULT, text + "\n")
-        if not options.as_json:
+        if not quiet:
             show(f"wrote {options.out / RESULT}")
-    picture = draw_confusion(result.confusion, result.class_names, _title(path, result))
-    for target in pictures:
-        save_picture(picture, target, quiet=options.as_json)
-
-
-def _title(path: Path, result: Evaluation) -> str:
-    return f"{_name(path)} on {_images(result)}: {percent(result.top1)} correct"
+    if pictures:
+        title = f"{_name(path)} on {_images(result)}: {percent(result.top1)} correct"
+        picture = draw_confusion(result.confusion, result.class_names, title)
+        for target in pictures:
+            save_picture(picture, target, quiet)
 
 
 def _name(path: Path) -> str:
@@ -179,21 +163,18 @@ def _show(path: Path, model: Model, result: Evaluation) -> None:
 def _facts(path: Path, model: Model, result: Evaluation) -> list[tuple[str, str]]:
     parameters = sum(tensor.numel() for tensor in model.parameters())
     low, high = result.top1_interval
-    threads = f"{result.threads} thread" + ("s" if result.threads > 1 else "")
+    threads = f", {counted(result.threads, 'thread')}" if result.device == "cpu" else ""
+    interval = f"95 % interval {percent(low)} to {percent(high)}"
     pairs = [
         ("model", f"{path} ({parameters:,} parameters)"),
         ("images", f"{result.images:,} in {len(result.class_names)} classes"),
-        (
-            "top-1",
-            f"{percent(result.top1)} ({result.correct:,} correct; 95 % interval {percent(low)} to "
-            f"{percent(high)})",
-        ),
+        ("top-1", f"{percent(result.top1)} ({result.correct:,} correct; {interval})"),
     ]
     if result.top5 is not None:
         pairs.append(("top-5", percent(result.top5)))
     pairs += [
         ("loss", f"{result.loss:.4f} (mean cross-entropy)"),
-        ("device", result.device + (f", {threads}" if result.device == "cpu" else "")),
+        ("device", result.device + threads),
         ("time", f"{duration(result.seconds)} for all images, reading included"),
     ]
     pairs += [(f"batch of {measured.batch}", _speed(measured)) for measured in result.speeds]

@@ -4,13 +4,14 @@ import shlex
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from prnas.commands.options import ExportOptions
-from prnas.exporting.export import Exported, export
+from prnas.exporting.export import export
 from prnas.runs.named import check_has_model
 from prnas.terminal.output import facts, show, show_json, show_next
 
@@ -27,36 +28,19 @@ def run(path: Path, options: ExportOptions) -> None:
             progress=progress,
         )
     if options.as_json:
-        show_json(
-            {
-                "format": exported.file_format,
-                "files": [str(file) for file in exported.files],
-                "takes": exported.takes,
-                "checked": exported.checked,
-                "largest_difference": exported.largest_difference,
-                "largest_logit": exported.largest_logit,
-                "rounding": exported.rounding,
-                "loading": list(exported.loading),
-            }
-        )
-    else:
-        _show(exported)
-
-
-def _show(exported: Exported) -> None:
+        data = asdict(exported) | {"files": [str(file) for file in exported.files]}
+        show_json({"format": data.pop("file_format"), **data})
+        return
     difference = f"{exported.largest_difference:.1e}, of logits up to {exported.largest_logit:.3g}"
-    show(
-        facts(
-            [
-                *_lines("wrote", [f"{file} ({_size(file)})" for file in exported.files]),
-                ("takes", exported.takes),
-                ("checked", exported.checked),
-                ("", f"largest difference {difference}"),
-                ("", f"(the model's own rounding: {exported.rounding:.1e})"),
-                *_lines("load it", exported.loading),
-            ]
-        )
-    )
+    pairs = [
+        *_lines("wrote", [f"{file} ({_size(file)})" for file in exported.files]),
+        ("takes", exported.takes),
+        ("checked", exported.checked),
+        ("", f"largest difference {difference}"),
+        ("", f"(the model's own rounding: {exported.rounding:.1e})"),
+        *_lines("load it", exported.loading),
+    ]
+    show(facts(pairs))
     if exported.file_format == "python":
         show_next(f"python {shlex.quote(str(exported.files[-1]))}")
 
@@ -71,7 +55,7 @@ def _size(file: Path) -> str:
 
 
 @contextmanager
-def _status() -> Generator[Callable[[str], object], None, None]:
+def _status() -> Generator[Callable[[str], object]]:
     """A status line that vanishes at the end; only where standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda text: None

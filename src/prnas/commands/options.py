@@ -1,7 +1,6 @@
-"""The options of each command: the command line fills a dataclass, and the command takes it.
+"""The arguments and options of each command: the command line fills them in, the command gets them.
 
-The text below a field is its help. Arguments without a name are in `prnas.cli.commands`. Light:
-`prnas --help` imports this file.
+The text below an option is its help. Light: `prnas --help` imports this file.
 """
 
 from collections.abc import Sequence
@@ -26,12 +25,19 @@ Whole = Annotated[int, Parameter(converter=whole)]
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON, for scripts.")]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", metavar="KEY=VALUE")]
 Output = Annotated[Path | None, Parameter(name=["--out", "-o"])]
-Device = Annotated[Accelerator, Parameter(name=["--accelerator", "--device"])]
+Device = Annotated[
+    Accelerator, Parameter(name=["--accelerator", "--device"], help="What to compute on.")
+]
+Threads = Annotated[Whole | None, Parameter(help="CPU threads.")]
+DataRoot = Annotated[str | None, Parameter(help="The folder of downloaded data sets.")]
 
 
 @Parameter(name="*")  # Each field is an option of its own.
+class Options: ...
+
+
 @dataclass(frozen=True, kw_only=True)
-class SpaceOptions:
+class SpaceOptions(Options):
     listing: Annotated[bool, Parameter(name="--list")] = False
     """List the operations by morphing distance."""
     graph: Path | None = None
@@ -41,9 +47,8 @@ class SpaceOptions:
     as_json: AsJson = False
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ConfigOptions:
+class ConfigOptions(Options):
     overrides: Overrides = ()
     """Override a value of the config, e.g. --set seed=5. May be repeated."""
     as_json: AsJson = False
@@ -51,9 +56,8 @@ class ConfigOptions:
     """Write it to this YAML file instead."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class DataOptions:
+class DataOptions(Options):
     root: Path | None = None
     """The folder with a set's files, and for downloads."""
     sample: Path | None = None
@@ -73,13 +77,11 @@ class DataOptions:
     as_json: AsJson = False
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunOptions(Options):
     data: str | None = None
     """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""
-    data_root: str | None = None
-    """The folder of downloaded data sets."""
+    data_root: DataRoot = None
     seed: Whole | None = None
     """Seed of all randomness."""
     overrides: Overrides = ()
@@ -106,7 +108,6 @@ class RunOptions:
     """Print only the end."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions(RunOptions):
     recompute: bool = False
@@ -115,20 +116,17 @@ class SearchOptions(RunOptions):
     """Draw the cells to this .svg, .png or .pdf file at the end."""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RetrainOptions(RunOptions):
     seeds: Whole | None = None
     """Train N times, with seeds --seed, --seed + 1, …"""
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
+class EvaluateOptions(Options):
     data: str | None = None
     """The data set. Default: that of the model's training."""
-    data_root: str | None = None
-    """The folder of downloaded data sets."""
+    data_root: DataRoot = None
     part: DataPart = "test"
     """Which part to test on; use `all` for images the model was not trained on."""
     overrides: Overrides = ()
@@ -142,29 +140,23 @@ class EvaluateOptions:
     skip_speed: bool = False
     """Do not measure latency and throughput."""
     accelerator: Device = "auto"
-    """What to compute on."""
-    threads: Whole | None = None
-    """CPU threads."""
+    threads: Threads = None
     as_json: AsJson = False
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class PredictOptions:
+class PredictOptions(Options):
     top: Whole = 3
     """How many classes to show per image."""
     batch: Whole = 64
     """Batch size."""
     accelerator: Device = "auto"
-    """What to compute on."""
-    threads: Whole | None = None
-    """CPU threads."""
+    threads: Threads = None
     as_json: AsJson = False
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions:
+class ExportOptions(Options):
     out: Annotated[Path, Parameter(name=["--out", "-o"])]
     """A .onnx, .pt2 (torch.export), .py or .safetensors file, or a folder for safetensors."""
     file_format: Annotated[ExportFormat | None, Parameter(name="--format")] = None
@@ -176,9 +168,8 @@ class ExportOptions:
     as_json: AsJson = False
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions:
+class ReportOptions(Options):
     out: Output = None
     """The .html file. Default: RUN/report.html, or comparison.html here."""
     figures: Path | None = None
@@ -186,9 +177,8 @@ class ReportOptions:
     as_json: AsJson = False
 
 
-@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class WatchOptions:
+class WatchOptions(Options):
     port: Whole | None = None
     """The port to listen on; 0: any free port. Default: 8777."""
     host: str = "127.0.0.1"

@@ -10,9 +10,9 @@ from prnas.commands.evaluate import check_batch, load_model
 from prnas.commands.options import PredictOptions
 from prnas.io.errors import UserError
 from prnas.models.predict import Prediction, check_card, find_images, predict_each
-from prnas.terminal.amounts import percent
+from prnas.terminal.amounts import counted, percent
 from prnas.terminal.bars import Bars
-from prnas.terminal.output import show_json, show_next, visible
+from prnas.terminal.output import note, show_json, show_next, visible
 
 USER_ERROR = 2
 _WIDEST = 60  # Columns that paths and names of classes may take to be aligned.
@@ -25,14 +25,13 @@ def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
         raise UserError(f"--top must be 1 or more, got {options.top}")
     if not images:
         raise UserError("name image files, or folders of them, after the model")
-    for name in images:
-        if "://" in name:
-            raise UserError(f"{name:.200} is a web address; only files can be read: download it")
+    if address := next((name for name in images if "://" in name), None):
+        raise UserError(f"{address:.200} is a web address; only files can be read: download it")
     model = load_model(path, options.accelerator, options.threads)
     check_card(model.card)
     files = find_images(map(Path, images))
     if not files.paths and not files.broken:
-        ignored = f" ({_files(files.ignored)} of other kinds)" if files.ignored else ""
+        ignored = f" ({counted(files.ignored, 'file')} of other kinds)" if files.ignored else ""
         raise UserError(f"there are no images in {', '.join(images):.200}{ignored}")
     predictions: list[Prediction] = []
     num_broken = len(files.broken)
@@ -53,11 +52,11 @@ def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
             else:
                 print(_line(result, *widths), file=out)
             if bars is not None:
-                bars("looking at images", number, len(files.paths))
+                bars("predicting", number, len(files.paths))
     if options.as_json:
         show_json([prediction.to_json() for prediction in predictions])
     if files.ignored:
-        print(f"note: ignored {_files(files.ignored)} of other kinds", file=sys.stderr)
+        note(f"ignored {counted(files.ignored, 'file')} of other kinds")
     if num_broken:
         sys.stdout.flush()
         sys.exit(USER_ERROR)
@@ -80,10 +79,6 @@ def _in_line(text: str) -> str:
 
 def _width(texts: Iterable[str]) -> int:
     return min(max((len(_in_line(text)) for text in texts), default=0), _WIDEST)
-
-
-def _files(number: int) -> str:
-    return "1 file" if number == 1 else f"{number:,} files"
 
 
 def _complain(message: str) -> None:

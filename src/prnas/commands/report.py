@@ -1,5 +1,6 @@
-"""`prnas report`: a run, or a comparison of several, as an HTML page."""
+"""`prnas report`: a run, or a comparison of several, as an HTML page; and figures for a paper."""
 
+import importlib.util
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from prnas.commands.options import ReportOptions
 from prnas.io.atomic import write_atomically, write_output
 from prnas.io.errors import UserError, cannot
 from prnas.report.group import SEED
-from prnas.report.page import write_page
+from prnas.report.page import unique_names, write_page
 from prnas.report.read_run import is_run, read_group, read_view, runs_in
 from prnas.report.view import View
 from prnas.runs.names import REPORT
@@ -32,9 +33,7 @@ def run(folders: Sequence[Path], options: ReportOptions) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(f"--out {path}: a report is a page, so its name must end with .html")
     if figures is not None:
-        from prnas.commands.figures import check_figures
-
-        check_figures(figures)
+        _check_figures(figures)
     names = run_names(runs) if len(folders) > 1 else [None] * len(runs)
     views = [read_view(*named) for named in zip(runs, names, strict=True)]
     with cannot(f"write {path}"):
@@ -42,11 +41,7 @@ def run(folders: Sequence[Path], options: ReportOptions) -> None:
         write = write_output if out is not None else write_atomically
         write_page(path, views, group=group, write=write)
         size = path.stat().st_size
-    drawn: list[Path] = []
-    if figures is not None:
-        from prnas.commands.figures import write_figures
-
-        drawn = write_figures(views, figures)
+    drawn = [] if figures is None else write_figures(views, figures)
     if options.as_json:
         show_json(
             {
@@ -63,7 +58,12 @@ def run(folders: Sequence[Path], options: ReportOptions) -> None:
     show(f"wrote {path} ({size / 1000:,.0f} kB{what}): open it in a browser")
     if drawn:
         show(f"wrote {len(drawn)} figures (SVG and PDF) to {figures}")
-    _show_next(folders, views)
+    if len(folders) == 1 and is_run(folders[0]):
+        quoted = shlex.quote(str(folders[0]))
+        if not views[0].ended:
+            show_next(f"prnas watch {quoted}")
+        elif not views[0].info.is_training:
+            show_next(f"prnas retrain {quoted}")
 
 
 def run_names(paths: Sequence[Path]) -> list[str]:
@@ -84,11 +84,31 @@ def _once(paths: Sequence[Path]) -> list[Path]:
     return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
 
 
-def _show_next(folders: list[Path], views: Sequence[View]) -> None:
-    if len(folders) != 1 or not is_run(folders[0]):
-        return
-    quoted = shlex.quote(str(folders[0]))
-    if not views[0].ended:
-        show_next(f"prnas watch {quoted}")
-    elif not views[0].info.is_training:
-        show_next(f"prnas retrain {quoted}")
+def _check_figures(folder: Path) -> None:
+    """Refuse what cannot work before anything is written."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise UserError("--figures needs matplotlib: pip install 'prnas[figures]'")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--figures {folder} is a file; a folder is needed")
+
+
+def folder_names(names: Sequence[str]) -> list[str]:
+    """A folder name for each run, all different, also where capitals do not count."""
+    plain = [name.replace("/", "-").strip("-") or "run" for name in names]
+    return unique_names(plain, lambda name, times: f"{name}-{times - 1}", str.casefold)
+
+
+def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
+    """The figures of each run; of several, each in a folder of its own name."""
+    from prnas.report.figures import figures
+
+    written: list[Path] = []
+    names = folder_names([view.info.name for view in views])
+    with cannot(f"write figures to {folder}"):
+        for name, view in zip(names, views, strict=True):
+            target = folder if len(views) == 1 else folder / name
+            target.mkdir(parents=True, exist_ok=True)
+            for file, content in figures(view):
+                write_output(target / file, content)
+                written.append(target / file)
+    return written

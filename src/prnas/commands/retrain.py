@@ -2,12 +2,13 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from prnas.commands.options import RetrainOptions
-from prnas.commands.run_options import RUNS, check_run_options, config_overrides, show_stopped
+from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
 from prnas.config.retrain import RetrainConfig
 from prnas.io.errors import UserError
-from prnas.runs import named, signals
+from prnas.runs import named
 
 DEFAULT_RECIPE = "retrain-quick"
 # Keys of the data section that a training inherits from the search whose cells it trains.
@@ -18,7 +19,7 @@ INHERITED = (
 
 
 def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:
-    """Train, and show the progress. All mistakes in the options are outcome before it starts."""
+    """Train, and show the progress. All mistakes in the options are found before it starts."""
     check_run_options(options, genotype=genotype, recipe=recipe)
     overrides = config_overrides(options)
     config = None
@@ -28,7 +29,43 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
         # The images are those of the search, unless a recipe or --data names others.
         inherits = recipe is None and options.data is None
         config = _config(genotype, recipe or DEFAULT_RECIPE, inherits).override(overrides)
-    _train(Path(recipe or DEFAULT_RECIPE).stem, options, config, overrides)
+
+    from prnas.report.default_callbacks import with_default_callbacks
+    from prnas.retraining import api, seeds
+    from prnas.runs.events import Callback
+    from prnas.terminal.display import Display
+    from prnas.terminal.ends import show_seeds
+
+    displays: list[Display] = []
+
+    def watchers(number: int = 0, of: int = 1) -> list[Callback]:
+        title = f"run {number + 1} of {of}" if of > 1 else ""
+        displays.append(Display(quiet=options.quiet, title=title))
+        return with_default_callbacks([displays[-1]])
+
+    result = None
+    command = ["prnas", *sys.argv[1:]]
+    with showing(displays, "retrain"):
+        if config is None:
+            assert options.resume is not None
+            run: dict[str, Any] = {"overrides": overrides, "command": command}
+            if seeds.is_group(options.resume):
+                result = seeds.resume_seeds(options.resume, watchers=watchers, **run)
+            else:
+                api.resume(options.resume, callbacks=watchers(), **run)
+        else:
+            stem = Path(recipe or DEFAULT_RECIPE).stem
+            run = {"runs": options.runs or RUNS, "name": options.name, "recipe": stem}
+            if options.seeds is None or options.seeds == 1:
+                api.start(config, callbacks=watchers(), command=command, **run)
+            else:
+                number = options.seeds
+                result = seeds.start_seeds(
+                    config, number, watchers=watchers, command=command, **run
+                )
+    if result is not None and displays[-1].started:
+        write_report(result.folder)
+        show_seeds(result)
 
 
 def _config(genotype: str | None, recipe: str, inherits: bool) -> RetrainConfig:
@@ -43,70 +80,6 @@ def _config(genotype: str | None, recipe: str, inherits: bool) -> RetrainConfig:
     if searched is not None and inherits:
         data = data.model_copy(update={key: searched[key] for key in INHERITED})
     return config.model_copy(update={"genotype": cells, "data": data})
-
-
-def _train(
-    recipe: str, options: RetrainOptions, config: RetrainConfig | None, overrides: list[str]
-) -> None:
-    from prnas.report.default_callbacks import with_default_callbacks
-    from prnas.retraining import api as retrain
-    from prnas.retraining import seeds
-    from prnas.runs.events import Callback
-    from prnas.terminal.display import Display
-    from prnas.terminal.ends import show_seeds
-
-    command = ["prnas", *sys.argv[1:]]
-    displays: list[Display] = []
-
-    def watchers(number: int, of: int) -> list[Callback]:
-        title = f"run {number + 1} of {of}" if of > 1 else ""
-        display = Display(quiet=options.quiet, title=title)
-        displays.append(display)
-        return with_default_callbacks([display])
-
-    runs = options.runs or RUNS
-    outcome = None
-    try:
-        if config is None:
-            assert options.resume is not None
-            folder = options.resume
-            if seeds.is_group(folder):
-                outcome = seeds.resume_seeds(
-                    folder, overrides=overrides, watchers=watchers, command=command
-                )
-            else:
-                retrain.resume(
-                    folder, overrides=overrides, callbacks=watchers(0, 1), command=command
-                )
-        elif options.seeds is None or options.seeds == 1:
-            retrain.start(
-                config,
-                runs=runs,
-                name=options.name,
-                recipe=recipe,
-                callbacks=watchers(0, 1),
-                command=command,
-            )
-        else:
-            outcome = seeds.start_seeds(
-                config,
-                options.seeds,
-                runs=runs,
-                name=options.name,
-                recipe=recipe,
-                watchers=watchers,
-                command=command,
-            )
-    except retrain.Stopped as stopped:
-        if displays and displays[-1].started:  # With several processes, only the first one prints.
-            show_stopped(stopped.folder, "retrain")
-        sys.exit(signals.EXIT + stopped.number)
-    finally:
-        for display in displays:
-            display.close()
-    if outcome is not None and displays[-1].started:
-        write_report(outcome.folder)
-        show_seeds(outcome)
 
 
 def write_report(folder: Path | None) -> None:

@@ -1,20 +1,25 @@
-"""What `prnas search` and `prnas retrain` do with their options."""
+"""What `prnas search` and `prnas retrain` share: their options, and how they end."""
 
 import json
 import shlex
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prnas.commands.options import RunOptions
 from prnas.io.errors import UserError
+from prnas.runs import signals
 from prnas.runs.names import check_name, not_resumable
 from prnas.terminal.output import show
 
+if TYPE_CHECKING:
+    from prnas.terminal.display import Display
+
 RUNS = Path("runs")
-_COMPUTE = (
-    *("accelerator", "devices", "precision", "threads"),
-    *("compile", "recompute", "memory_limit"),
-)
-_DATA = {"data.name": "data", "data.root": "data_root", "seed": "seed"}
+COMPUTE = ("accelerator", "devices", "precision", "threads", "compile", "recompute", "memory_limit")
+DATA = {"data.name": "data", "data.root": "data_root", "seed": "seed"}
 
 
 def config_overrides(options: RunOptions) -> list[str]:
@@ -22,7 +27,7 @@ def config_overrides(options: RunOptions) -> list[str]:
 
     A resumed run has its own data and seed.
     """
-    keys = {f"compute.{name}": name for name in _COMPUTE} | ({} if options.resume else _DATA)
+    keys = {f"compute.{name}": name for name in COMPUTE} | ({} if options.resume else DATA)
     values = {key: getattr(options, name, None) for key, name in keys.items()}
     # As JSON, so that YAML makes no number of a name.
     typed = [
@@ -42,9 +47,9 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
     if not options.resume.is_dir():
         raise UserError(f"there is no run folder {options.resume}")
     refused = [f"the {name} '{value}'" for name, value in arguments.items() if value is not None]
-    for name in ("data", "data_root", "seed", "seeds", "runs", "name"):
-        if getattr(options, name, None) is not None:
-            refused.append(f"--{name.replace('_', '-')}")
+    names = ("data", "data_root", "seed", "seeds", "runs", "name")
+    given = [name for name in names if getattr(options, name, None) is not None]
+    refused += [f"--{name.replace('_', '-')}" for name in given]
     refused += [f"--set {override}" for override in not_resumable(options.overrides)]
     if refused:
         raise UserError(
@@ -53,9 +58,19 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
         )
 
 
-def show_stopped(folder: Path | None, command: str) -> None:
-    if folder is None:
-        show("stopped; this run has no folder, so nothing was saved")
-        return
-    show("stopped; the state is saved. To go on:")
-    show(f"  prnas {command} --resume {shlex.quote(str(folder))}")
+@contextmanager
+def showing(displays: "Sequence[Display]", command: str) -> Generator[None]:
+    """Close the displays at the end. If the run is stopped, say how to go on, and exit."""
+    from prnas.runs.run import Stopped
+
+    try:
+        yield
+    except Stopped as stopped:
+        # With several processes, only the first one prints.
+        if displays and displays[-1].started and stopped.folder is not None:
+            folder = shlex.quote(str(stopped.folder))
+            show("stopped; the state is saved. To go on:", f"  prnas {command} --resume {folder}")
+        sys.exit(signals.EXIT + stopped.number)
+    finally:
+        for display in displays:
+            display.close()

@@ -2,15 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from prnas.commands.draw import check_picture, save_picture
 from prnas.commands.options import SearchOptions
-from prnas.commands.pictures import check_picture, save_picture
-from prnas.commands.run_options import RUNS, check_run_options, config_overrides, show_stopped
-from prnas.runs import named, signals
-
-if TYPE_CHECKING:
-    from prnas.runs.events import SearchResult
+from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
+from prnas.runs import named
 
 DEFAULT_RECIPE = "quick"
 
@@ -27,20 +23,20 @@ def run(recipe: str | None, options: SearchOptions) -> None:
         config = named.config_of(recipe, overrides, "search")
 
     from prnas.report.default_callbacks import with_default_callbacks
-    from prnas.searching import api as engine
+    from prnas.searching import api
     from prnas.terminal.display import Display
 
     display = Display(quiet=options.quiet)
     callbacks = with_default_callbacks([display])
     command = ["prnas", *sys.argv[1:]]
-    try:
+    with showing([display], "search"):
         if config is None:
             assert options.resume is not None
-            result = engine.resume(
+            result = api.resume(
                 options.resume, overrides=overrides, callbacks=callbacks, command=command
             )
         else:
-            result = engine.start(
+            result = api.start(
                 config,
                 runs=options.runs or RUNS,
                 name=options.name,
@@ -48,18 +44,8 @@ def run(recipe: str | None, options: SearchOptions) -> None:
                 callbacks=callbacks,
                 command=command,
             )
-    except engine.Stopped as stopped:
-        if display.started:  # With several processes, only the first one prints.
-            show_stopped(stopped.folder, "search")
-        sys.exit(signals.EXIT + stopped.number)
-    finally:
-        display.close()
     if options.picture is not None and display.started:
-        _draw(result, options.picture)
+        from prnas.drawing.cells import draw_genotype
 
-
-def _draw(result: "SearchResult", path: Path) -> None:
-    from prnas.drawing.cells import draw_genotype
-
-    title = result.folder.name if result.folder else None
-    save_picture(draw_genotype(result.genotype, title), path)
+        title = result.folder.name if result.folder else None
+        save_picture(draw_genotype(result.genotype, title), options.picture)

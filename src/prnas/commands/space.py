@@ -41,17 +41,10 @@ def run(name: str | None, options: SpaceOptions) -> None:
 
 def _counts(setting: Setting, steps: int) -> tuple[int, int, int, int]:
     """The number of convolutions without and with dilated 1x1 ones, of operations, of cells."""
+    convs = count_convs(setting, steps)
+    with_dilated = count_convs(setting, steps, dilated_1x1=True)
     operations = len(discoverable(setting, steps))
-    return (
-        count_convs(setting, steps),
-        count_convs(setting, steps, dilated_1x1=True),
-        operations,
-        count_cells(operations, NODES),
-    )
-
-
-def _both(count: int, with_dilated: int) -> str:
-    return str(count) if count == with_dilated else f"{count} ({with_dilated})"
+    return convs, with_dilated, operations, count_cells(operations, NODES)
 
 
 def _data(setting: Setting, steps: int, listing: bool) -> dict[str, Any]:
@@ -90,8 +83,8 @@ def _overview(steps: int, as_json: bool) -> None:
                 _range(1, limits.dilation_max),
                 "-" if limits.depth_max is None else str(limits.depth_max),
                 "-" if limits.width_max is None else str(limits.width_max),
-                _both(convs, with_dilated),
-                _both(operations, operations + extra),
+                f"{convs} ({convs + extra})" if extra else str(convs),
+                f"{operations} ({operations + extra})" if extra else str(operations),
                 f"{cells:.1e}",
             ]
         )
@@ -112,19 +105,19 @@ def _overview(steps: int, as_json: bool) -> None:
     show_next("prnas space darts-like --list", "prnas draw pr-darts-dl2")
 
 
-def _bound(value: int | None) -> str:
-    return "unlimited" if value is None else f"at most {value}"
-
-
 def _details(setting: Setting, name: str, steps: int) -> None:
     limits = setting.limits
     convs, with_dilated, operations, cells = _counts(setting, steps)
     show_heading(f"Setting {setting.name}")
+    depth, width = (
+        "unlimited" if limit is None else f"at most {limit}"
+        for limit in (limits.depth_max, limits.width_max)
+    )
     pairs = [
         ("kernel", f"{limits.kernel_min} to {limits.kernel_max}, odd"),
         ("dilation", f"1 to {limits.dilation_max}"),
-        ("expansion depth", _bound(limits.depth_max)),
-        ("expansion width", _bound(limits.width_max)),
+        ("expansion depth", depth),
+        ("expansion width", width),
         ("initial pool", ", ".join(op.label for op in setting.initial_pool)),
         (f"convs in {steps} steps", str(convs)),
         (f"operations in {steps} steps", str(operations)),
@@ -150,7 +143,7 @@ def _list(setting: Setting, steps: int) -> None:
 
 
 def _write_graph(setting: Setting, steps: int, path: Path, quiet: bool) -> None:
-    from prnas.commands.pictures import save_picture
+    from prnas.commands.draw import save_picture
     from prnas.drawing.cells import draw_morphism_graph
 
     layers = by_distance(setting, steps)

@@ -90,14 +90,6 @@ class RetrainConfig(RunConfig):
             raise ValueError("compute.recompute is for searches; a training has none")
         return self
 
-    @property
-    def batch_rule(self) -> BatchConfig:
-        return self.batch
-
-    @property
-    def images(self) -> ImagesConfig:
-        return self.data
-
     @classmethod
     def _write_out_names(cls, data: dict[str, Any]) -> None:
         data["genotype"] = genotype_data(data["genotype"])

@@ -23,15 +23,10 @@ from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
 from prnas.space.genotype import MAX_NODES
+from prnas.space.network_size import Output
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS, Schedule, paper_schedule
 from prnas.space.scores import Scores, softmax
-from prnas.space.setting import (
-    SETTINGS,
-    Setting,
-    named_setting,
-    setting_from_data,
-    setting_to_data,
-)
+from prnas.space.setting import SETTINGS, Setting, named_setting, setting_from_data, setting_to_data
 
 
 class DataConfig(ImagesConfig):
@@ -47,7 +42,7 @@ class NetworkConfig(Section):
     cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] = 8
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 16
     nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 4
-    output: Literal["concat", "mean"] = "concat"
+    output: Output = "concat"
 
 
 class WeightsConfig(Section):
@@ -72,25 +67,20 @@ RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
 STEPS: list[str] = ["first-order"]
 
 
-def _known_relaxation(name: str) -> str:
-    return _known(name, RELAXATIONS, "relaxation")
+def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
+    def check(name: str) -> str:
+        if name not in choices:
+            raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
+        return name
 
-
-def _known_step(name: str) -> str:
-    return _known(name, STEPS, "step")
-
-
-def _known(name: str, choices: Collection[str], kind: str) -> str:
-    if name not in choices:
-        raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
-    return name
+    return AfterValidator(check)
 
 
 class ArchitectureConfig(Section):
     """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
 
-    relaxation: Annotated[str, AfterValidator(_known_relaxation)] = "softmax"
-    step: Annotated[str, AfterValidator(_known_step)] = "first-order"
+    relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
+    step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
     lr: Rate = 6e-4
     betas: Annotated[tuple[Momentum, Momentum], Field(strict=False)] = (0.5, 0.999)
     weight_decay: Decay = 1e-3
@@ -136,14 +126,6 @@ class SearchConfig(RunConfig):
         if problems := self.schedule.pool_problems(len(self.space.initial_pool)):
             raise ValueError("schedule." + "; schedule.".join(problems))
         return self
-
-    @property
-    def batch_rule(self) -> BatchConfig:
-        return self.batch
-
-    @property
-    def images(self) -> ImagesConfig:
-        return self.data
 
     @classmethod
     def _write_out_names(cls, data: dict[str, Any]) -> None:

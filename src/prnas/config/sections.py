@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
@@ -96,33 +96,28 @@ class RunConfig(Section):
     checkpoints: CheckpointConfig = CheckpointConfig()
     compute: ComputeConfig = ComputeConfig()
 
-    # Sections that a file has at its end, since they matter least.
-    _last: ClassVar[tuple[str, ...]] = ("checkpoints", "compute")
-
-    @property
-    def batch_rule(self) -> BatchConfig:
-        raise NotImplementedError
+    if TYPE_CHECKING:  # Both configs have these sections, each with defaults of its own.
+        data: Any = None
+        batch: BatchConfig = BatchConfig()
 
     @property
     def images(self) -> ImagesConfig:
-        raise NotImplementedError
+        return self.data
 
     def to_data(self) -> dict[str, Any]:
         """Plain data with every default written out, which `from_data` reads back."""
         data = self.model_dump(mode="json")
-        last = {name: data.pop(name) for name in self._last}
+        # These sections matter least, so they come last.
+        last = {name: data.pop(name) for name in ("checkpoints", "compute")}
         return {"task": data.pop("task"), **data, **last}
 
     @classmethod
     def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> Self:
-        """The config in parsed YAML, with `overrides` like `schedule.cycles.0.epochs=5`.
-
-        A `FormatError` names every problem and its key.
-        """
+        """The config in parsed YAML; `overrides` and errors are those of `override`."""
         return cls._validated({} if data is None else data).override(overrides)
 
     def override(self, overrides: Sequence[str]) -> Self:
-        """The config with `overrides`; a `FormatError` names every problem."""
+        """The config with overrides like `seed=5`; a `FormatError` names every problem."""
         if not overrides:
             return self
         return self._validated(apply_overrides(self.to_data(), overrides, self._write_out_names))

@@ -42,7 +42,7 @@ def check_sizes(
     `num_images` train the network's weights, `halvings` is how often the network halves the size
     of its features, and `auxiliary` whether it has an auxiliary head.
     """
-    batch = config.batch_rule.min
+    batch = config.batch.min
     if batch * num_processes > num_images:
         raise UserError(
             f"batch.min ({batch}, in {num_processes} process(es)) exceeds the {num_images} images "

@@ -92,7 +92,7 @@ class Run(ABC, Generic[C, S, R]):
             self.streams[part] = Stream(data.train, indices, seed, processes.rank, processes.size)
         folder = self.folder
         self.batch = BatchSize(
-            config.batch_rule,
+            config.batch,
             self.probe,
             folder.log_decision if folder else lambda key, batch: None,
             lambda share: processes.maximum([share])[0],

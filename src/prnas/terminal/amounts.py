@@ -3,6 +3,7 @@
 import math
 
 UNKNOWN = "?"
+UNITS = (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60), ("m", 60, "s", 1))
 
 
 def duration(seconds: float | None) -> str:
@@ -13,13 +14,9 @@ def duration(seconds: float | None) -> str:
     if seconds < 9.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
-    for unit, smaller, size, small in (
-        ("d", "h", 86_400, 3_600),
-        ("h", "m", 3_600, 60),
-        ("m", "s", 60, 1),
-    ):
+    for unit, size, smaller_unit, smaller_size in UNITS:
         if whole >= size:
-            return f"{whole // size} {unit} {whole % size // small} {smaller}"
+            return f"{whole // size} {unit} {whole % size // smaller_size} {smaller_unit}"
     return f"{whole} s"
 
 
@@ -42,10 +39,6 @@ def exact_percent(share: float) -> str:
     return f"{100 * share:.2f} %"
 
 
-def rounded_percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
 def rate(value: float) -> str:
     """A learning rate, in six characters."""
     return f"{value:.4f}" if value == 0 or value >= 0.001 else f"{value:.0e}"
@@ -58,5 +51,5 @@ def speed(per_second: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """'1 epoch', '2 epochs'."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """'1 epoch', '2,000 epochs'."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

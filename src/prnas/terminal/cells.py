@@ -1,9 +1,7 @@
 """Cells as tables in a terminal."""
 
-from typing import Any
-
-from prnas.space.genotype import NUM_INPUTS, Cell
-from prnas.terminal.output import table
+from prnas.space.genotype import NUM_INPUTS, ROLES, Genotype
+from prnas.terminal.output import show, show_heading, table
 
 
 def state_name(state: int) -> str:
@@ -11,14 +9,18 @@ def state_name(state: int) -> str:
     return f"c(k-{NUM_INPUTS - state})" if state < NUM_INPUTS else f"B{state - NUM_INPUTS + 1}"
 
 
-def cell_table(cell: Cell) -> Any:
-    """A row for each node: its two operations and what they read."""
-    rows = [
-        [
-            state_name(NUM_INPUTS + number),
-            *(f"{edge.op.label} of {state_name(edge.input)}" for edge in node),
-            "yes" if NUM_INPUTS + number in cell.concat else "",
+def show_cells(genotype: Genotype) -> None:
+    """Both cells, with a row for each node: its two operations and what they read."""
+    for role in ROLES:
+        cell = genotype.cell(role)
+        rows = [
+            [
+                state_name(state),
+                *(f"{edge.op.label} of {state_name(edge.input)}" for edge in node),
+                "yes" if state in cell.concat else "",
+            ]
+            for state, node in enumerate(cell.nodes, NUM_INPUTS)
         ]
-        for number, node in enumerate(cell.nodes)
-    ]
-    return table(["", "first", "second", "in output"], rows)
+        show("")
+        show_heading(f"{role} cell")
+        show(table(["", "first", "second", "in output"], rows))

@@ -1,20 +1,20 @@
 """Epochs as rows of a table, with as many columns as a terminal has room for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from prnas.runs.events import RunStart
 from prnas.runs.records import EpochRecord
 from prnas.terminal.amounts import duration, exact_percent, memory, percent, rate, speed
 
-GAP = 2
+GAP = "  "
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`rank` says which columns go first when a terminal is narrow: the highest.
+    """A column; `cell` makes its text from an epoch's record and the cycle's number of epochs.
 
-    `cell` is the text for a record and the number of epochs that it is one of.
+    Where a terminal is too narrow, the columns with the highest `rank` are left out.
     """
 
     heading: str
@@ -23,29 +23,12 @@ class Column:
     cell: Callable[[EpochRecord, int], str]
 
 
-def fitting(columns: Sequence[Column], width: int) -> list[Column]:
-    """The columns that a terminal of that width has room for."""
-    left = list(columns)
-    while len(left) > 1 and sum(column.width + GAP for column in left) - GAP > width:
-        left.remove(max(left, key=lambda column: column.rank))
-    return left
+def headings(columns: Iterable[Column]) -> str:
+    return GAP.join(column.heading.rjust(column.width) for column in columns)
 
 
-def headings(columns: Sequence[Column]) -> str:
-    return _aligned([(column.heading, column.width) for column in columns])
-
-
-def row(columns: Sequence[Column], record: EpochRecord, epochs: int) -> str:
-    return _aligned([(column.cell(record, epochs), column.width) for column in columns])
-
-
-def _aligned(cells: Sequence[tuple[str, int]]) -> str:
-    return (" " * GAP).join(text.rjust(width) for text, width in cells)
-
-
-def _loss(record: EpochRecord, _: int) -> str:
-    """Of the images that trained the weights."""
-    return f"{next(iter(record.scores.values())).loss:.4f}"
+def row(columns: Iterable[Column], record: EpochRecord, epochs: int) -> str:
+    return GAP.join(column.cell(record, epochs).rjust(column.width) for column in columns)
 
 
 def _accuracy(record: EpochRecord, name: str) -> str:
@@ -62,7 +45,8 @@ def _test_error(record: EpochRecord, _: int) -> str:
     return exact_percent(1 - test.accuracy) if test else "-"
 
 
-_LOSS = Column("loss", 6, 2, _loss)
+# The first score is of the images that trained the weights.
+_LOSS = Column("loss", 6, 2, lambda record, _: f"{next(iter(record.scores.values())).loss:.4f}")
 _BATCH = Column("batch", 5, 7, lambda record, _: str(record.batch))
 _MACHINE = (
     Column("img/s", 6, 5, lambda record, _: speed(record.images_per_second)),
@@ -92,5 +76,8 @@ TRAINING = (
 
 
 def columns_for(start: RunStart, width: int) -> list[Column]:
-    """The columns of a run's epochs in a terminal of that width."""
-    return fitting(SEARCH if start.is_search else TRAINING, width)
+    """The columns of a run's epochs that a terminal of that width has room for."""
+    columns = list(SEARCH if start.is_search else TRAINING)
+    while len(columns) > 1 and len(headings(columns)) > width:
+        columns.remove(max(columns, key=lambda column: column.rank))
+    return columns

@@ -1,4 +1,4 @@
-"""A cycle in lines: the pools it trains, and what its end pruned and brought."""
+"""A cycle in lines: the pools that it trains, and how its end changed them."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from prnas.space.analysis.statistics import PoolStatistics, average_statistics, 
 from prnas.space.change import CellChange, Change
 from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import CellPools, Pools
-from prnas.terminal.amounts import counted, rounded_percent
+from prnas.terminal.amounts import counted
 
-MOST_NAMED = 8  # in one list; a deep search space brings dozens of new operations at once
+MOST_NAMED = 8  # Operations in a list; a cycle's end may bring dozens of new ones.
 
 
 def heading(config: SearchConfig, cycle: int, pools: str) -> str:
-    """'cycle 2/9: 28 pools of 6 (50 % conv, ...); 3 epochs (1 grace)'; `pools` in short."""
+    """'cycle 2/9: 28 pools of 6 (50 % conv, ...); 3 epochs (1 grace)'."""
     plan = config.schedule.cycles[cycle]
     grace = f" ({plan.grace_epochs} grace)" if plan.grace_epochs else ""
     epochs = counted(plan.epochs, "epoch")
@@ -32,26 +32,26 @@ def pools_in_short(pools: Pools) -> str:
 def shares(statistics: PoolStatistics) -> str:
     """'50 % conv, 33 % pool, 17 % skip'."""
     return ", ".join(
-        f"{rounded_percent(share)} {name}"
+        f"{100 * share:.0f} % {name}"
         for name, share in statistics.types.items()
         if share or name != "zero"
     )
 
 
 def ending(change: Change, pools: Pools) -> list[tuple[Role, list[str]]]:
-    """For each cell: what went, what came, and what there is now."""
+    """For each cell: what was pruned, what is new, and what its pools hold now."""
     return [(role, _cell(change.cell(role), pools.cell(role))) for role in ROLES]
 
 
 def _cell(change: CellChange, pools: CellPools) -> list[str]:
     lines: list[str] = []
-    pruned = [one.op.label for edge in change.edges for one in edge.pruned]
-    added = [one for edge in change.edges for one in edge.added]
+    pruned = [candidate.op.label for edge in change.edges for candidate in edge.pruned]
+    added = [child for edge in change.edges for child in edge.added]
     if pruned:
         lines.append(f"pruned {len(pruned)}: {_counts(pruned)}")
     if added:
-        names = _counts(f"{one.op.label} ({one.morphism})" for one in added)
-        returned = sum(one.returned for one in added)
+        names = _counts(f"{child.op.label} ({child.morphism})" for child in added)
+        returned = sum(child.returned for child in added)
         back = f"; {returned} of them had been on their edge before" if returned else ""
         lines.append(f"new {len(added)}: {names}{back}")
     statistics = cell_statistics(pools)

@@ -4,48 +4,37 @@ from collections.abc import Callable
 from time import monotonic
 
 from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from prnas.config.search import SearchConfig
-from prnas.runs.events import (
-    Callback,
-    RetrainResult,
-    RunStart,
-    SearchResult,
-    StepEvent,
-    Validating,
-)
+from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult, StepEvent, Validating
 from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord
 from prnas.space.change import Change
 from prnas.space.pools import Pools
 from prnas.terminal import cycle_lines, lines
 from prnas.terminal.amounts import duration
-from prnas.terminal.columns import Column, columns_for, headings, row
+from prnas.terminal.columns import columns_for, headings, row
 from prnas.terminal.ends import show_result
-from prnas.terminal.output import visible
+from prnas.terminal.output import facts
 from prnas.terminal.screen import Screen
+
+REASONS = {"start": "initial", "memory": "as memory allows", "out-of-memory": "memory ran out"}
 
 
 class Display(Callback):
-    """Shows a run on standard output; `quiet` leaves all but the end out.
+    """Shows a run on standard output; `quiet` leaves out all but the end.
 
-    A `title` tells the run from others of the same command, which then shows their end itself.
+    A run with a `title` is one of several of a command, which shows their end itself.
     """
 
     def __init__(
-        self,
-        *,
-        quiet: bool = False,
-        title: str = "",
-        clock: Callable[[], float] = monotonic,
+        self, *, quiet: bool = False, title: str = "", clock: Callable[[], float] = monotonic
     ) -> None:
         self._screen = Screen(quiet, clock)
         self._title = f"{title}: " if title else ""
         self._clock = clock
         self._start: RunStart | None = None
         self._began = clock()
-        self._pools = ""  # in short
+        self._pools = ""
         self._step: StepEvent | None = None
         self._validating: Validating | None = None
 
@@ -71,15 +60,21 @@ class Display(Callback):
         self._screen.refresh()
 
     def on_batch(self, record: BatchRecord) -> None:
-        cycle = f"cycle {record.cycle + 1}, " if self._start and self._start.is_search else ""
-        self._screen.batch(record, f"{cycle}epoch {record.epoch + 1}, step {record.step + 1}")
+        # A terminal shows the batch size all the time; there, only a surprise gets its own line.
+        surprise = record.reason == "out-of-memory"
+        if surprise or not self._screen.is_live:
+            cycle = f"cycle {record.cycle + 1}, " if self._start and self._start.is_search else ""
+            position = f"{cycle}epoch {record.epoch + 1}, step {record.step + 1}"
+            line = f"batch size {record.batch} ({REASONS[record.reason]}): {position}"
+            self._screen.put([line], style="yellow" if surprise else "")
 
     def on_epoch(self, record: EpochRecord) -> None:
         assert self._start is not None
         self._validating = None
         if self._screen.is_live:
+            columns = columns_for(self._start, self._screen.width)
             epochs = self._start.epochs_of_cycles[record.cycle]
-            self._screen.put([row(self._columns(self._start), record, epochs)])
+            self._screen.put([row(columns, record, epochs)])
             self._screen.refresh(now=True)
         else:
             left = self._step.seconds_left if self._step else None
@@ -90,17 +85,16 @@ class Display(Callback):
         self._pools = cycle_lines.pools_in_short(pools)
         ending = cycle_lines.ending(Change.from_json(record.change), pools)
         if self._screen.is_live:
-            grid = Table.grid(padding=(0, 2, 0, 0))
-            grid.add_column(style="cyan", no_wrap=True)
-            grid.add_column()
-            for role, role_lines in ending:
-                for number, line in enumerate(role_lines):
-                    grid.add_row("" if number else f"  {role}", Text(visible(line)))
-            self._screen.show(grid)
+            pairs = [
+                ("" if number else f"  {role}", line)
+                for role, texts in ending
+                for number, line in enumerate(texts)
+            ]
+            self._screen.show(facts(pairs))
         else:
-            self._screen.put(f"  {role}: {line}" for role, some in ending for line in some)
+            self._screen.put(f"  {role}: {line}" for role, texts in ending for line in texts)
         if record.cycle + 1 < len(self._start.epochs_of_cycles):
-            self._step = None  # the next one's numbers are its own
+            self._step = None  # Its numbers are not those of the next cycle.
             self._show_heading(self._start, record.cycle + 1)
             self._screen.refresh(now=True)
 
@@ -119,10 +113,8 @@ class Display(Callback):
             heading = cycle_lines.heading(start.config, cycle, self._pools)
             self._screen.put(["", heading] if live else [heading], style="bold")
         if live:
-            self._screen.put([headings(self._columns(start))], style="dim")
-
-    def _columns(self, start: RunStart) -> list[Column]:
-        return columns_for(start, self._screen.width)
+            columns = columns_for(start, self._screen.width)
+            self._screen.put([headings(columns)], style="dim")
 
     def _view(self) -> RenderableType:
         if not self._screen.is_live or self._start is None:

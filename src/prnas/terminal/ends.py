@@ -1,4 +1,4 @@
-"""The end of a run: its figures, where everything lies, and what to do next."""
+"""The end of a run: its results, the files in its folder, and what to do next."""
 
 import shlex
 from pathlib import Path
@@ -6,10 +6,9 @@ from pathlib import Path
 from prnas.retraining.seeds import RESULTS, SeedsResult
 from prnas.runs import names
 from prnas.runs.events import RetrainResult, SearchResult
-from prnas.space.genotype import ROLES
 from prnas.terminal.amounts import counted, duration, exact_percent, percent
-from prnas.terminal.cells import cell_table
-from prnas.terminal.output import facts, show, show_heading, show_next, table
+from prnas.terminal.cells import show_cells
+from prnas.terminal.output import facts, show, show_next, table
 
 # Files of a run's folder in the order in which they are listed; others are just named.
 CONTENTS = {
@@ -34,10 +33,7 @@ def show_result(result: SearchResult | RetrainResult) -> None:
 
 
 def _show_search(result: SearchResult) -> None:
-    for role in ROLES:
-        show("")
-        show_heading(f"{role} cell")
-        show(cell_table(result.genotype.cell(role)))
+    show_cells(result.genotype)
     accuracy = result.validation_accuracy
     pairs = [
         ("validation", "not measured" if accuracy is None else f"{percent(accuracy)} (supernet)"),
@@ -56,7 +52,7 @@ def _show_training(result: RetrainResult) -> None:
 
 
 def show_seeds(seeds: SeedsResult) -> None:
-    """One table over all seeds."""
+    """A table of all seeds, and their mean."""
     first, number = seeds.results[0], len(seeds.results)
     rows = [
         [str(result.seed), exact_percent(result.test_error), duration(result.seconds)]
@@ -64,12 +60,10 @@ def show_seeds(seeds: SeedsResult) -> None:
     ]
     show("", table(["seed", "test error", "time"], rows, right=(0, 1, 2)))
     spread = "" if seeds.deviation is None else f" ± {100 * seeds.deviation:.2f}"
+    mean = "mean ± standard deviation" if spread else "mean"
+    of_seeds = f"{mean} over {counted(number, 'seed')}, each the {_mean_of(first.averaged_epochs)}"
     pairs = [
-        (
-            "test error",
-            f"{100 * seeds.mean:.2f}{spread} % (mean{' ± standard deviation' if spread else ''} "
-            f"over {counted(number, 'seed')}, each the {_mean_of(first.averaged_epochs)})",
-        ),
+        ("test error", f"{100 * seeds.mean:.2f}{spread} % ({of_seeds})"),
         *_size(first),
         ("time", duration(sum(result.seconds for result in seeds.results))),
     ]
@@ -98,20 +92,18 @@ def _size(result: RetrainResult) -> Facts:
 
 def _show_end(pairs: Facts, folder: Path | None, *commands: str) -> None:
     """`commands` are those to type next, with {} for the folder."""
-    if folder is None:
-        show("", facts(pairs))
-        return
-    inside = [("", line) for line in _contents(folder)]
-    show("", facts([*pairs, ("run folder", str(folder)), *inside]))
-    # A log is read later, by someone who wants to know this too.
-    quoted = shlex.quote(str(folder))
-    show_next(*(command.format(quoted) for command in commands), logged=True)
+    if folder is not None:
+        pairs = [*pairs, ("run folder", str(folder)), *[("", line) for line in _contents(folder)]]
+    show("", facts(pairs))
+    if folder is not None:
+        quoted = shlex.quote(str(folder))
+        show_next(*(command.format(quoted) for command in commands), logged=True)
 
 
 def _contents(folder: Path) -> list[str]:
     try:
         inside = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
-    except OSError:  # moved or removed meanwhile; the result itself is in memory
+    except OSError:  # It was moved or removed meanwhile; the result itself is in memory.
         return []
     listed = [f"{name}: {what}" for name, what in CONTENTS.items() if name in inside]
     return listed + sorted(inside - set(CONTENTS))

@@ -10,7 +10,7 @@ from prnas.runs.records import EpochRecord, Score
 from prnas.terminal.amounts import counted, duration, exact_percent, memory, percent, rate, speed
 
 BAR = 40
-LEAST_BAR = 8  # shorter ones say nothing
+LEAST_BAR = 8  # Shorter bars would show nothing.
 
 
 def start_lines(start: RunStart, title: str) -> list[str]:
@@ -18,20 +18,15 @@ def start_lines(start: RunStart, title: str) -> list[str]:
     images = start.config.data.name
     epochs = counted(sum(start.epochs_of_cycles), "epoch")
     if start.is_search:
-        cycles = counted(len(start.epochs_of_cycles), "cycle")
-        what = f"search on {images}: {cycles}, {epochs}"
+        what = f"search on {images}: {counted(len(start.epochs_of_cycles), 'cycle')}"
         network = f"supernet of {start.num_parameters:,} parameters"
     else:
-        what = (
-            f"training on {images}: {start.train_images:,} images, {start.test_images:,} to test, "
-            f"{epochs}"
-        )
-        network = (
-            f"network of {start.num_parameters:,} parameters, "
-            f"{(start.macs or 0) / 1e6:,.1f} million multiply-accumulates an image"
-        )
+        what = f"training on {images}: {start.train_images:,} images, {start.test_images:,} to test"
+        macs = f"{(start.macs or 0) / 1e6:,.1f} million multiply-accumulates an image"
+        network = f"network of {start.num_parameters:,} parameters, {macs}"
     processes = f", {start.world_size} processes" if start.world_size > 1 else ""
-    lines = [f"{title}{what}, seed {start.config.seed}", f"{start.device}{processes}; {network}"]
+    what = f"{title}{what}, {epochs}, seed {start.config.seed}"
+    lines = [what, f"{start.device}{processes}; {network}"]
     if start.folder is not None:
         lines.append(f"run folder {start.folder}")
     if start.resumed:
@@ -65,10 +60,8 @@ def sentence(start: RunStart, record: EpochRecord, seconds_left: float | None) -
 
 
 def _score(name: str, score: Score) -> str:
-    if name == "test":
-        result = f"test error {exact_percent(1 - score.accuracy)}"
-    else:
-        result = f"{name} {percent(score.accuracy)}"
+    error = f"test error {exact_percent(1 - score.accuracy)}"
+    result = error if name == "test" else f"{name} {percent(score.accuracy)}"
     return f"{result} (loss {score.loss:.4f})"
 
 
@@ -95,14 +88,13 @@ def live_view(
         percent(score.accuracy) + (f" {name}" if start.is_search else "") for name, score in scores
     )
     position = f"{title}{_position(start, step, '  ')}  step {step.step}  {pools}".rstrip()
+    training = f"loss {scores[0][1].loss:.4f}  accuracy {accuracies}"
+    machine = f"{speed(step.images_per_second)} images/s  {memory(step.memory)}"
     return Group(
         _line(position, "bold"),
         bar,
-        _line(
-            f"loss {scores[0][1].loss:.4f}  accuracy {accuracies}  lr {rate(step.lr)}  "
-            f"batch {step.batch}"
-        ),
-        _line(f"{elapsed}{left}  {speed(step.images_per_second)} images/s  {memory(step.memory)}"),
+        _line(f"{training}  lr {rate(step.lr)}  batch {step.batch}"),
+        _line(f"{elapsed}{left}  {machine}"),
     )
 
 
@@ -111,7 +103,7 @@ def _line(text: str, style: str = "") -> Text:
 
 
 def _progress_bar(done: int, total: int, what: str, width: int) -> RenderableType:
-    done = min(done, total)  # the last batch of an epoch may have more than was missing
+    done = min(done, total)  # The last batch of an epoch may have more images than were left.
     label = f"{done:,}/{total:,} {what}"
     bar = min(BAR, width - len(label) - 2)
     if bar < LEAST_BAR:

@@ -52,13 +52,20 @@ def show(*parts: Any) -> None:
     """Print to standard output; strings are taken as they are, without markup."""
     out = console()
     for part in parts:
-        _print(out, Text(visible(part)) if isinstance(part, str) else part)
+        text = Text(visible(part)) if isinstance(part, str) else part
+        if sys.stdout.isatty():
+            out.print(text)
+            continue
+        with out.capture() as captured:
+            out.print(text)
+        # rich fills every cell of a table with blanks, which a script would have to strip.
+        for line in captured.get().splitlines():
+            print(line.rstrip())
 
 
 def show_prose(text: str) -> None:
     """A paragraph, wrapped to the terminal."""
-    width = min(console().width, PROSE_WIDTH)
-    show(textwrap.fill(text, width))
+    show(textwrap.fill(text, min(console().width, PROSE_WIDTH)))
 
 
 def visible(text: str) -> str:
@@ -70,28 +77,19 @@ def visible(text: str) -> str:
 
 
 def show_heading(text: str) -> None:
-    _print(console(), Text(visible(text), style="bold"))
-
-
-def _print(out: Console, part: Any) -> None:
-    if sys.stdout.isatty():
-        out.print(part)
-        return
-    with out.capture() as captured:
-        out.print(part)
-    # rich fills every cell of a table with blanks, which a script would have to strip.
-    for line in captured.get().splitlines():
-        print(line.rstrip())
+    show(Text(visible(text), style="bold"))
 
 
 def show_next(*commands: str, logged: bool = False) -> None:
     """Show the commands to type next; in a pipe, only if they are to be `logged`."""
-    if sys.stdout.isatty():
-        out = console()
+    if sys.stdout.isatty() or logged:
         for command in commands:
-            out.print(Text.assemble(("next: ", "dim"), (command, "green")))
-    elif logged:
-        show(*(f"next: {command}" for command in commands))
+            show(Text.assemble(("next: ", "dim"), (visible(command), "green")))
+
+
+def note(text: str) -> None:
+    """A note on standard error, where no script reads it."""
+    print(f"note: {visible(text)}", file=sys.stderr, flush=True)
 
 
 def show_json(data: Any) -> None:

@@ -2,30 +2,22 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
 
 from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from prnas.runs.records import BatchRecord
-from prnas.terminal.output import console, visible
+from prnas.terminal.output import console, note, visible
 
 REFRESH_SECONDS = 0.2
-REASONS = {
-    "start": "initial",
-    "memory": "as memory allows",
-    "out-of-memory": "memory ran out",
-}
 
 
 class Screen:
     """Standard output, as long as it can be written.
 
-    A run goes on when its terminal or log can no longer be written; only a pipe whose reader has
-    left ends it, as is the custom. `quiet` leaves all but the end out, and sends notes to standard
-    error.
+    `quiet` leaves out all but the end, and sends notes to standard error.
     """
 
     def __init__(self, quiet: bool, clock: Callable[[], float]) -> None:
@@ -45,7 +37,8 @@ class Screen:
 
     def start(self, view: Callable[[], RenderableType]) -> None:
         """Show `view` all the time, if this is a terminal."""
-        if self.quiet or not _is_terminal():
+        dumb = os.environ.get("TERM", "") in ("dumb", "unknown")
+        if self.quiet or dumb or not sys.stdout.isatty():
             return
         # No thread of its own: one that holds a lock while workers are forked may block them.
         live = Live(
@@ -55,73 +48,46 @@ class Screen:
             get_renderable=view,
             redirect_stderr=sys.stderr.isatty(),
         )
-        try:
+        with self._writing():
             live.start()
             self._live = live
-        except OSError:
-            self._lost = True
 
     def refresh(self, now: bool = False) -> None:
         time = self.clock()
-        if self._live is None or (not now and time - self._refreshed < REFRESH_SECONDS):
-            return
-        self._refreshed = time
-        try:
-            self._live.refresh()
-        except OSError:
-            self._lose()
+        if self._live is not None and (now or time - self._refreshed >= REFRESH_SECONDS):
+            self._refreshed = time
+            with self._writing():
+                self._live.refresh()
 
     def put(self, lines: Iterable[str], style: str = "") -> None:
         """Lines that stay: above the live view, or in the log, where each is there at once."""
-        if self.quiet:
-            return
-        for line in lines:
+        for line in () if self.quiet else lines:
             text = visible(line)
             if self._live is not None:
                 self.show(Text(text, style=style))
             elif not self._lost:
-                try:
+                with self._writing():
                     print(text, flush=True)
-                except BrokenPipeError:
-                    raise
-                except OSError:
-                    self._lost = True
 
     def show(self, part: RenderableType) -> None:
         """Above the live view only."""
-        if self._live is None:
-            return
-        try:
-            self._live.console.print(part)
-        except OSError:
-            self._lose()
+        if self._live is not None:
+            with self._writing():
+                self._live.console.print(part)
 
     def message(self, text: str) -> None:
+        self.put([f"note: {text}"], style="yellow")
         if self.quiet:
             with suppress(OSError):
-                print(f"note: {visible(text)}", file=sys.stderr, flush=True)
-            return
-        self.put([f"note: {text}"], style="yellow")
+                note(text)
 
-    def batch(self, record: BatchRecord, place: str) -> None:
-        # A terminal shows the batch size all the time; there, only a surprise gets its own line.
-        surprise = record.reason == "out-of-memory"
-        if self._live is None or surprise:
-            line = f"batch size {record.batch} ({REASONS[record.reason]}): {place}"
-            self.put([line], style="yellow" if surprise else "")
-
-    def end(self, tell: Callable[[], None]) -> None:
-        """Close the view and tell how it ended, quiet or not."""
+    def end(self, show_end: Callable[[], None]) -> None:
+        """Close the view and show how it ended, quiet or not."""
         self.close()
-        if self._lost:
-            return
-        try:
-            tell()
-            sys.stdout.flush()
-        except BrokenPipeError:
-            raise
-        except OSError:
-            self._lost = True
+        if not self._lost:
+            with self._writing():
+                show_end()
+                sys.stdout.flush()
 
     def close(self) -> None:
         live, self._live = self._live, None
@@ -129,10 +95,16 @@ class Screen:
             with suppress(OSError):
                 live.stop()
 
-    def _lose(self) -> None:
-        self._lost = True
-        self.close()
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """Write no more after an error: a run goes on when its terminal or log is lost.
 
-
-def _is_terminal() -> bool:
-    return sys.stdout.isatty() and os.environ.get("TERM", "") not in ("dumb", "unknown")
+        Only a pipe whose reader has left ends the run, as is the custom.
+        """
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError:
+            self._lost = True
+            self.close()
