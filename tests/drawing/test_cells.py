@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prnas.drawing.cells import draw_genotype, draw_morphism_graph
-from prnas.drawing.picture import Box, Curve, Picture, Point, Rectangle, Text
+from prnas.drawing.picture import Box, Curve, Picture, Rectangle, Text
 from prnas.space import zoo
 from prnas.space.analysis.counting import by_distance, links
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip
 from prnas.space.setting import SETTINGS
+from tests.drawing.geometry import extent, inside, overlap, sampled
 from tests.support.strategies import cells
 
 SLACK = 0.01
@@ -42,7 +43,7 @@ def texts(picture: Picture) -> list[str]:
 
 
 def boxes(picture: Picture) -> list[Rectangle]:
-    return [item.extent for item in picture.items if isinstance(item, Box)]
+    return [extent(item) for item in picture.items if isinstance(item, Box)]
 
 
 def curves(picture: Picture) -> list[Curve]:
@@ -54,18 +55,9 @@ def box_of(picture: Picture, label: str) -> Rectangle:
         box
         for box in boxes(picture)
         for item in picture.items
-        if isinstance(item, Text) and item.text == label and within(item.extent, box)
+        if isinstance(item, Text) and item.text == label and within(extent(item), box)
     ]
     return found
-
-
-def overlap(one: Rectangle, other: Rectangle) -> bool:
-    return (
-        one.x + SLACK < other.x + other.width
-        and other.x + SLACK < one.x + one.width
-        and one.y + SLACK < other.y + other.height
-        and other.y + SLACK < one.y + one.height
-    )
 
 
 def within(inner: Rectangle, outer: Rectangle) -> bool:
@@ -77,42 +69,24 @@ def within(inner: Rectangle, outer: Rectangle) -> bool:
     )
 
 
-def sampled(curve: Curve, steps: int = 24) -> list[Point]:
-    points: list[Point] = []
-    for corners in curve.segments:
-        for t in (k / steps for k in range(steps + 1)):
-            weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
-            x = sum(w * p.x for w, p in zip(weights, corners, strict=True))
-            y = sum(w * p.y for w, p in zip(weights, corners, strict=True))
-            points.append(Point(x, y))
-    return points
-
-
 def meets(curve: Curve, areas: list[Rectangle]) -> bool:
     """Whether some sampled point is inside one of the areas, not just on a border."""
     xs, ys = zip(*curve.points, strict=True)
     # The curve stays within the hull of its points; that rules most areas out.
     hull = Rectangle(min(xs), min(ys) - 1, max(xs) - min(xs), max(ys) - min(ys) + 2)
-    near = [area for area in areas if overlap(hull, area)]
-    return bool(near) and any(inside(p, area) for p in sampled(curve) for area in near)
-
-
-def inside(point: Point, area: Rectangle) -> bool:
-    return (
-        area.x + SLACK < point.x < area.x + area.width - SLACK
-        and area.y + SLACK < point.y < area.y + area.height - SLACK
-    )
+    near = [area for area in areas if overlap(hull, area, SLACK)]
+    return bool(near) and any(inside(p, area) for p in sampled(curve.points, 24) for area in near)
 
 
 def check_readable(picture: Picture) -> None:
     whole = Rectangle(0, 0, picture.width, picture.height)
-    words = [item.extent for item in picture.items if isinstance(item, Text)]
+    words = [extent(item) for item in picture.items if isinstance(item, Text)]
     assert all(within(area, whole) for area in (*boxes(picture), *words))
-    assert not any(overlap(a, b) for a, b in combinations(boxes(picture), 2))
-    assert not any(overlap(a, b) for a, b in combinations(words, 2))
+    assert not any(overlap(a, b, SLACK) for a, b in combinations(boxes(picture), 2))
+    assert not any(overlap(a, b, SLACK) for a, b in combinations(words, 2))
     assert all(any(within(word, box) for word in words) for box in boxes(picture))
     for word in words:
-        touched = [box for box in boxes(picture) if overlap(word, box)]
+        touched = [box for box in boxes(picture) if overlap(word, box, SLACK)]
         assert len(touched) <= 1
         assert all(within(word, box) for box in touched)
     areas = [*boxes(picture), *words]
@@ -143,7 +117,7 @@ def test_every_space_is_readable(name: str) -> None:
     layers = by_distance(SETTINGS[name])
     graph = links(SETTINGS[name], [op for layer in layers for op in layer])
     picture = draw_morphism_graph(layers, graph, name)
-    assert not any(overlap(a, b) for a, b in combinations(boxes(picture), 2))
+    assert not any(overlap(a, b, SLACK) for a, b in combinations(boxes(picture), 2))
     assert {op.label for layer in layers for op in layer} <= set(texts(picture))
 
 

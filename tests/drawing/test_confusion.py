@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prnas.drawing.confusion import RIGHT, WRONG, draw_confusion
-from prnas.drawing.picture import Box, Picture, Rectangle, Text, to_svg
+from prnas.drawing.picture import Box, Picture, Text, to_svg
+from tests.drawing.geometry import extent, overlap
 
 Counts = list[list[int]]
 
@@ -56,28 +58,18 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def overlap(one: Rectangle, other: Rectangle) -> bool:
-    return (
-        one.x < other.x + other.width
-        and other.x < one.x + one.width
-        and one.y < other.y + other.height
-        and other.y < one.y + one.height
-    )
-
-
 @pytest.mark.parametrize("classes", [1, 2, 5, 10, 12, 13, 20, 21, 40, 41, 100, 150])
 @pytest.mark.parametrize("name", ["c{}", "automobile {}", "a name that is much too long {}"])
 def test_texts_are_on_the_picture_and_apart(classes: int, name: str) -> None:
     names = [name.format(one) for one in range(classes)]
     picture = draw_confusion(made(classes), names, "A title")
-    extents = [text.extent for text in texts(picture)]
-    for extent in extents:
-        assert extent.x >= 0
-        assert extent.y >= 0
-        assert extent.x + extent.width <= picture.width
-        assert extent.y + extent.height <= picture.height
-    for place, one in enumerate(extents):
-        assert not any(overlap(one, other) for other in extents[place + 1 :])
+    extents = [extent(text) for text in texts(picture)]
+    for area in extents:
+        assert area.x >= 0
+        assert area.y >= 0
+        assert area.x + area.width <= picture.width
+        assert area.y + area.height <= picture.height
+    assert not any(overlap(first, second) for first, second in combinations(extents, 2))
     assert min(text.size for text in texts(picture)) >= 4.5
 
 

@@ -7,38 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prnas.drawing.layout import Layout, Link, Size, Spacing, lay_out
-from prnas.drawing.picture import Point, Rectangle
+from tests.drawing.geometry import inside, overlap, sampled
 
 UNIT = Size(20.0, 10.0)
-
-
-def overlap(one: Rectangle, other: Rectangle) -> bool:
-    return (
-        one.x < other.x + other.width
-        and other.x < one.x + one.width
-        and one.y < other.y + other.height
-        and other.y < one.y + one.height
-    )
-
-
-def samples(points: tuple[Point, ...], count: int = 12) -> list[Point]:
-    found: list[Point] = []
-    for i in range(0, len(points) - 1, 3):
-        for k in range(count + 1):
-            t = k / count
-            weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
-            corners = points[i : i + 4]
-            x = sum(w * p.x for w, p in zip(weights, corners, strict=True))
-            y = sum(w * p.y for w, p in zip(weights, corners, strict=True))
-            found.append(Point(x, y))
-    return found
-
-
-def inside(point: Point, box: Rectangle, slack: float = 0.01) -> bool:
-    return (
-        box.x + slack < point.x < box.x + box.width - slack
-        and box.y + slack < point.y < box.y + box.height - slack
-    )
 
 
 def crossings(layout: Layout, links: list[Link]) -> int:
@@ -74,7 +45,7 @@ def test_nothing_overlaps_and_links_pass_beside_boxes(
     layout = lay_out(sizes, columns, links)
     assert not any(overlap(a, b) for a, b in combinations(layout.boxes, 2))
     for route in layout.routes:
-        assert not any(inside(p, box) for p in samples(route.points) for box in layout.boxes)
+        assert not any(inside(p, box) for p in sampled(route.points, 12) for box in layout.boxes)
         if route.arrives:
             target = layout.boxes[links[route.link].target]
             assert route.points[-1].x == pytest.approx(target.x)

@@ -21,7 +21,9 @@ from prnas.drawing.picture import (
     shortened,
     text_width,
     to_svg,
+    transformed,
 )
+from tests.drawing.geometry import extent
 
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURE = Picture(
@@ -62,15 +64,23 @@ def test_text_is_shortened_to_fit_on_one_line() -> None:
 
 
 def test_centered_text_is_centered() -> None:
-    extent = centered_text("avg 3x3", Point(50, 20), 10.0, "#000000").extent
-    assert extent.x + extent.width / 2 == pytest.approx(50)
-    assert extent.y < 20 < extent.y + extent.height
+    area = extent(centered_text("avg 3x3", Point(50, 20), 10.0, "#000000"))
+    assert area.x + area.width / 2 == pytest.approx(50)
+    assert area.y < 20 < area.y + area.height
 
 
-def test_items_move() -> None:
+def test_items_move_and_scale() -> None:
     for item in PICTURE.items:
-        assert item.moved(3, 4) != item
-        assert item.moved(3, 4).moved(-3, -4) == item
+        moved = transformed(item, 3, 4)
+        assert moved != item
+        assert transformed(moved, -3, -4) == item
+        larger = transformed(item, 8, 4, scale=4)
+        assert transformed(larger, -2, -1, scale=0.25) == item
+        if isinstance(item, Box | Text) and isinstance(larger, Box | Text):
+            before, after = extent(item), extent(larger)
+            assert after.width == pytest.approx(4 * before.width)
+            assert after.x == pytest.approx(4 * before.x + 8)
+            assert after.y == pytest.approx(4 * before.y + 4)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 5])

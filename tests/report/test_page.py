@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from prnas.data.catalog import ABOUT
 from prnas.io.errors import FormatError
-from prnas.report.comparison import spread
-from prnas.report.confusion import confusion_of
-from prnas.report.differences import differences
+from prnas.report.comparison import differences, spread
 from prnas.report.html import SCRIPTS, STYLES, escaped_json, policy, render
 from prnas.report.page import page_data, view_of
 from prnas.report.plain_data import pick, rounded
 from prnas.report.search_view import CLASSES, SearchView
+from prnas.report.training_view import confusion_of
 from prnas.report.view import RunInfo, View, device
 from prnas.runs.records import (
     CycleRecord,
@@ -292,7 +291,7 @@ def test_what_configs_differ_in() -> None:
     assert (same["configs"], same["note"]) == ([], "")
     many = [{"x": {str(i): i * sign for i in range(1, 100)}} for sign in (1, -1)]
     *_, last = differences(many, training=False)
-    assert last == ("and 59 keys more", ["…", "…"])
+    assert last == ("and 59 more keys", ["…", "…"])
     odd = [{"genotype": "a" * 999, "network": [1]}, {"genotype": {"b": 1}, "data": {"name": None}}]
     told = dict(differences(odd, training=True))
     assert told["Genotype"] == ["genotype 1", "genotype 2"]

@@ -15,9 +15,10 @@ from prnas.drawing.parts import (
     captioned,
     finished,
     label_of,
-    label_sizes,
+    label_size,
     labelled_box,
     line,
+    stacked,
 )
 from prnas.drawing.picture import (
     Curve,
@@ -29,6 +30,7 @@ from prnas.drawing.picture import (
     baseline_for,
     centered_text,
     text_width,
+    transformed,
 )
 from prnas.space.genotype import NUM_INPUTS, Cell, Genotype
 from prnas.space.operations import Operation
@@ -52,9 +54,10 @@ def draw_genotype(genotype: Genotype, title: str | None = None) -> Picture:
     Blue boxes are nodes, numbered B1, B2, ...; on the way into each there are its two
     operations. Thin orange lines lead from the states that are concatenated to the output.
     """
-    panels = {"normal cell": _cell_panel(genotype.normal)}
-    panels["reduction cell"] = _cell_panel(genotype.reduction)
-    body = min(_beside(panels), _stacked(panels), key=_distance_from_preferred)
+    cells = {"normal cell": genotype.normal, "reduction cell": genotype.reduction}
+    panels = {caption: _cell_panel(cell) for caption, cell in cells.items()}
+    below = stacked([captioned(panel, text) for text, panel in panels.items()], PANEL_GAP)
+    body = min(_beside(panels), below, key=_distance_from_preferred)
     return finished(body, title, "normal and reduction cell")
 
 
@@ -64,6 +67,7 @@ def draw_cell(cell: Cell) -> Picture:
 
 
 def _beside(panels: Mapping[str, Panel]) -> Panel:
+    """Panels next to each other, centred below their captions, which stand at one height."""
     items: list[Item] = []
     height = max(panel.height for panel in panels.values())
     x, bottom = 0.0, 0.0
@@ -74,17 +78,6 @@ def _beside(panels: Mapping[str, Panel]) -> Panel:
         x += whole.width + PANEL_GAP
         bottom = whole.height
     return Panel(x - PANEL_GAP, bottom, tuple(items))
-
-
-def _stacked(panels: Mapping[str, Panel]) -> Panel:
-    items: list[Item] = []
-    wholes = [captioned(panel, caption) for caption, panel in panels.items()]
-    width = max(panel.width for panel in wholes)
-    y = 0.0
-    for panel in wholes:
-        items += panel.moved((width - panel.width) / 2, y)
-        y += panel.height + PANEL_GAP
-    return Panel(width, y - PANEL_GAP, tuple(items))
 
 
 def _distance_from_preferred(panel: Panel) -> float:
@@ -101,7 +94,7 @@ def _cell_panel(cell: Cell) -> Panel:
     labels = [label_of(op) for op in cell.operations]
     output = states + len(labels)
     sizes = [INPUT_SIZE] * NUM_INPUTS + [NODE_SIZE] * cell.num_nodes
-    sizes += [*label_sizes(labels), NODE_SIZE]
+    sizes += [*map(label_size, labels), NODE_SIZE]
     links = _cell_links(cell, output)
     layout = lay_out(sizes, _cell_columns(cell), links)
     items: list[Item] = []
@@ -110,8 +103,10 @@ def _cell_panel(cell: Cell) -> Panel:
         color, width = (CONCAT_LINE, 0.7) if target == output else (LINE, 1.0)
         into_state = target < states or target == output
         items += line(route.points, color, width, arrow=route.arrives and into_state)
-    for state, box in enumerate(layout.boxes[:states]):
-        items += _state(box, state)
+    for state, box in enumerate(layout.boxes[:NUM_INPUTS]):
+        items += box_with_subscript(box, INPUT, "c", f"k{MINUS}{NUM_INPUTS - state}")
+    for number, box in enumerate(layout.boxes[NUM_INPUTS:states], 1):
+        items += labelled_box(box, f"B{number}", NODE, STATE_SIZE, radius=5.0)
     for op, label, box in zip(cell.operations, labels, layout.boxes[states:output], strict=True):
         items += labelled_box(box, label, color_of(op.category).paint)
     items += box_with_subscript(layout.boxes[output], OUTPUT, "c", "k")
@@ -141,12 +136,6 @@ def _cell_columns(cell: Cell) -> list[list[int]]:
     return columns
 
 
-def _state(box: Rectangle, state: int) -> list[Item]:
-    if state < NUM_INPUTS:
-        return box_with_subscript(box, INPUT, "c", f"k{MINUS}{NUM_INPUTS - state}")
-    return labelled_box(box, f"B{state - NUM_INPUTS + 1}", NODE, STATE_SIZE, radius=5.0)
-
-
 # --- the graph of morphisms ---------------------------------------------------------------
 
 
@@ -158,7 +147,7 @@ def draw_morphism_graph(
     """Operations in columns by their morphing distance, joined by the morphisms between them.
 
     A link is (parent, child, name of the morphism). Two operations that several morphisms
-    join, such as one there and one back, get one line, which the legend names after all of them.
+    join, such as growing and shrinking a kernel, share a line, which the legend names after all.
     """
     operations = [op for column in operations_by_distance for op in column]
     numbers = {op: number for number, op in enumerate(operations)}
@@ -168,12 +157,7 @@ def draw_morphism_graph(
     kinds = {kind: number for number, kind in enumerate(sorted(set(names.values())))}
     lines = {ends: kinds[kind] for ends, kind in names.items()}
     graph = _graph_panel(operations_by_distance, numbers, lines)
-    legend = _legend(kinds, graph.width)
-    width = max(graph.width, legend.width)
-    below = graph.height + CAPTION_SIZE
-    items = graph.moved((width - graph.width) / 2, 0.0)
-    items += legend.moved((width - legend.width) / 2, below)
-    body = Panel(width, below + legend.height, items)
+    body = stacked([graph, _legend(kinds, graph.width)], CAPTION_SIZE)
     return finished(body, title, "operations by morphing distance")
 
 
@@ -205,18 +189,20 @@ def _graph_panel(
     steps = {numbers[op]: number for number, column in enumerate(columns) for op in column}
     across = [ends for ends in lines if steps[ends[0]] != steps[ends[1]]]
     within = [ends for ends in lines if steps[ends[0]] == steps[ends[1]]]
-    layout = lay_out(
-        [size for pair in zip(headers, columns, strict=True) for size in _column_sizes(*pair)],
-        [[numbers[op] for op in column] for column in columns],
-        [Link(*ends) for ends in across],
-        GRAPH,
-    )
+    sizes: list[Size] = []
+    for header, column in zip(headers, columns, strict=True):
+        # All boxes of a column are as wide as the widest needs, and as the header.
+        widths = [label_size(label_of(op)).width for op in column]
+        widest = max([*widths, text_width(header, CAPTION_SIZE)])
+        sizes += [Size(widest, 16.0)] * len(column)
+    numbered = [[numbers[op] for op in column] for column in columns]
+    layout = lay_out(sizes, numbered, [Link(*ends) for ends in across], GRAPH)
     items: list[Item] = [_link(r.points, lines[across[r.link]]) for r in layout.routes]
     items += [_link(_arc(*(layout.boxes[end] for end in ends)), lines[ends]) for ends in within]
     for op, box in zip(numbers, layout.boxes, strict=True):
         items += labelled_box(box, label_of(op), color_of(op.category).paint, radius=3.0)
     top = 2 * CAPTION_SIZE
-    items = [item.moved(0.0, top) for item in items]
+    items = [transformed(item, dy=top) for item in items]
     for header, column in zip(headers, layout.columns, strict=True):
         if column.width:
             middle = Point(column.x + column.width / 2, CAPTION_SIZE / 2)
@@ -224,16 +210,10 @@ def _graph_panel(
     return Panel(layout.width + (ARC if within else 0.0), layout.height + top, tuple(items))
 
 
-def _column_sizes(header: str, column: Sequence[Operation]) -> list[Size]:
-    """All boxes of a column as wide as the widest needs, and as the header."""
-    widths = [size.width for size in label_sizes([label_of(op) for op in column])]
-    return [Size(max([*widths, text_width(header, CAPTION_SIZE)]), 16.0)] * len(column)
-
-
-def _arc(one: Rectangle, other: Rectangle) -> tuple[Point, ...]:
+def _arc(first: Rectangle, second: Rectangle) -> tuple[Point, ...]:
     """From box to box of a column, bulging into the gap on its right."""
-    right = one.x + one.width
-    start, end = (Point(right, box.y + box.height / 2) for box in (one, other))
+    right = first.x + first.width
+    start, end = (Point(right, box.y + box.height / 2) for box in (first, second))
     return start, Point(right + ARC, start.y), Point(right + ARC, end.y), end
 
 

@@ -1,20 +1,18 @@
 """The colours of operations by category: one table for drawings, charts and the page."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from prnas.space.operations import CATEGORIES
 
 
-@dataclass(frozen=True, slots=True)
-class Paint:
+class Paint(NamedTuple):
     """The colours of a box."""
 
     fill: str
     stroke: str
 
 
-@dataclass(frozen=True, slots=True)
-class Color:
+class Color(NamedTuple):
     """A colour by the name that it has in the page's styles, where it is light or dark."""
 
     name: str

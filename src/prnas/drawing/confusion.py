@@ -26,7 +26,7 @@ NONE = "none"  # neither filled nor stroked
 GUIDE, FRAME, EMPTY, FAINT = "#ececec", "#8c8c8c", "#f4f4f4", "#5a5a5a"
 
 # From light to dark, so that lightness alone tells; blue and orange, so that no colour-blind eye
-# takes one for the other. They are also apart in place: what is right is on the diagonal.
+# takes one for the other. Position tells too: what is right is on the diagonal.
 RIGHT = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 WRONG = ("#ffffff", "#fdd0a2", "#fd8d3c", "#d94801", "#7f2704")
 RIGHT_KEY = (0.25, 0.5, 0.75, 0.9, 1.0)
@@ -79,12 +79,13 @@ def draw_confusion(
         [counts[row][column] / total if total else 0.0 for column in shown]
         for row, total in zip(shown, totals, strict=True)
     ]
-    names = [class_names[index] for index in shown]
-    body = _matrix(shares, totals, names)
-    description = "what the images of each class (row) were taken for (column)"
+    body = _matrix(shares, totals, [class_names[index] for index in shown])
     if len(shown) < number:
-        body = _noted(body, f"the {len(shown)} of {number:,} classes with the most mistakes")
-    return finished(body, title, description)
+        note = f"the {len(shown)} of {number:,} classes with the most mistakes"
+        baseline = body.height + baseline_for(8.0, LABEL_SIZE)
+        text = Text(0.0, baseline, note, LABEL_SIZE, FAINT)
+        body = Panel(max(body.width, text.width), body.height + 16.0, (*body.items, text))
+    return finished(body, title, "what the images of each class (row) were taken for (column)")
 
 
 def _shown(counts: Sequence[Sequence[int]]) -> list[int]:
@@ -100,16 +101,18 @@ def _shown(counts: Sequence[Sequence[int]]) -> list[int]:
 def _matrix(shares: list[list[float]], totals: list[int], names: list[str]) -> Panel:
     number = len(names)
     with_numbers = number <= MOST_WITH_NUMBERS
-    width, height = _cell_size(number)
+    # The more classes, the smaller the cells, and the larger the picture.
+    sizes = {12: (40.0, 28.0), MOST_WITH_NUMBERS: (30.0, 24.0), 40: (13.0, 13.0)}
+    width, height = next((size for most, size in sizes.items() if number <= most), (9.0, 9.0))
     size = min(LABEL_SIZE, 0.8 * height)
-    labels = [shortened(one, size, WIDEST_NAME) for one in names]
-    across = max(text_width(one, size) for one in labels)
+    labels = [shortened(name, size, WIDEST_NAME) for name in names]
+    across = max(text_width(label, size) for label in labels)
     # Columns have numbers where names are too wide for them; rows tell which is which.
     named = with_numbers and across + 4.0 <= WIDEST_CELL
     if named:
         width = max(width, across + 4.0)
     numbers = [] if named else [str(index) for index in range(number)]
-    keys = max((text_width(one, size) for one in numbers), default=-GAP)
+    keys = max((text_width(text, size) for text in numbers), default=-GAP)
     left = max(across + keys + GAP, text_width("true class", LABEL_SIZE)) + GAP
     grid = _Grid(number, width, height, left, 2.0 * CAPTION_SIZE + 8.0)
     items = _cells(grid, shares, totals, with_numbers)
@@ -125,13 +128,6 @@ def _matrix(shares: list[list[float]], totals: list[int], names: list[str]) -> P
     return Panel(right, grid.bottom + 12.0 + key.height, tuple(items))
 
 
-def _cell_size(number: int) -> tuple[float, float]:
-    """Width and height: the more classes, the smaller the cells, and the larger the picture."""
-    if number <= MOST_WITH_NUMBERS:
-        return (40.0, 28.0) if number <= 12 else (30.0, 24.0)
-    return (13.0, 13.0) if number <= 40 else (9.0, 9.0)
-
-
 def _cells(
     grid: _Grid, shares: list[list[float]], totals: list[int], with_numbers: bool
 ) -> list[Item]:
@@ -141,39 +137,26 @@ def _cells(
         if not total:  # a class without images is neither right nor wrong
             y = grid.top + row * grid.height
             items.append(Box(grid.left, y, width, grid.height, EMPTY, NONE, 0.0))
-    items += _guides(grid)
+    step = 1 if grid.number <= 40 else 5
+    for index in range(step, grid.number, step):  # faint lines that lead from a label to its cells
+        x, y = grid.left + index * grid.width, grid.top + index * grid.height
+        for start, end in (
+            (Point(x, grid.top), Point(x, grid.bottom)),
+            (Point(grid.left, y), Point(grid.right, y)),
+        ):
+            items.append(Curve((start, start, end, end), GUIDE, 0.5))
+    inset = 0.6 if with_numbers else 0.2
+    inner = grid.width - 2 * inset, grid.height - 2 * inset
     for row, line in enumerate(shares):
         for column, share in enumerate(line):
             if share > 0:
-                items += _cell(grid, row, column, share, with_numbers)
+                fill, ink = _paint(share, row == column)
+                x, y = grid.left + column * grid.width, grid.top + row * grid.height
+                items.append(Box(x + inset, y + inset, *inner, fill, NONE, 0.0))
+                if with_numbers:
+                    middle = grid.middle(row, column)
+                    items.append(centered_text(_percent(share), middle, LABEL_SIZE, ink))
     return [*items, Box(grid.left, grid.top, width, height, NONE, FRAME)]
-
-
-def _cell(grid: _Grid, row: int, column: int, share: float, with_number: bool) -> list[Item]:
-    fill, dark = _paint(share, row == column)
-    x, y = grid.left + column * grid.width, grid.top + row * grid.height
-    inset = 0.6 if with_number else 0.2
-    width, height = grid.width - 2 * inset, grid.height - 2 * inset
-    items: list[Item] = [Box(x + inset, y + inset, width, height, fill, NONE, 0.0)]
-    if with_number:
-        color = "#ffffff" if dark else INK
-        items.append(centered_text(_percent(share), grid.middle(row, column), LABEL_SIZE, color))
-    return items
-
-
-def _guides(grid: _Grid) -> list[Item]:
-    """Faint lines that lead from a label to its cells."""
-    step = 1 if grid.number <= 40 else 5
-    items: list[Item] = []
-    for index in range(step, grid.number, step):
-        x, y = grid.left + index * grid.width, grid.top + index * grid.height
-        items.append(_line(Point(x, grid.top), Point(x, grid.bottom)))
-        items.append(_line(Point(grid.left, y), Point(grid.right, y)))
-    return items
-
-
-def _line(start: Point, end: Point) -> Curve:
-    return Curve((start, start, end, end), GUIDE, 0.5)
 
 
 def _row_labels(grid: _Grid, labels: list[str], numbers: list[str]) -> list[Item]:
@@ -183,14 +166,14 @@ def _row_labels(grid: _Grid, labels: list[str], numbers: list[str]) -> list[Item
     for row, number in enumerate(numbers):
         items.append(_right_aligned(number, right, grid.middle(row, 0).y, size, FAINT))
     if numbers:
-        right -= max(text_width(one, size) for one in numbers) + GAP
+        right -= max(text_width(number, size) for number in numbers) + GAP
     for row, label in enumerate(labels):
         items.append(_right_aligned(label, right, grid.middle(row, 0).y, size, INK))
     return items
 
 
 def _column_labels(grid: _Grid, labels: list[str]) -> list[Item]:
-    widest = max(*(text_width(one, 1.0) for one in labels), 0.1)  # names may be blank
+    widest = max(*(text_width(label, 1.0) for label in labels), 0.1)  # names may be blank
     size = min(grid.label_size, (grid.width - 2.5) / widest)
     heading = Point((grid.left + grid.right) / 2, CAPTION_SIZE / 2)
     items: list[Item] = [centered_text("taken for", heading, LABEL_SIZE, FAINT)]
@@ -204,9 +187,8 @@ def _totals(grid: _Grid, totals: list[int]) -> list[Item]:
     right = grid.right + GAP + text_width("images", LABEL_SIZE)
     items: list[Item] = [_right_aligned("images", right, grid.top - 8.0, LABEL_SIZE, FAINT)]
     for row, total in enumerate(totals):
-        room = right - grid.right - 1.0
         text = f"{total:,}"
-        size = min(LABEL_SIZE, room / text_width(text, 1.0))
+        size = min(LABEL_SIZE, (right - grid.right - 1.0) / text_width(text, 1.0))
         items.append(_right_aligned(text, right, grid.middle(row, 0).y, size, FAINT))
     return items
 
@@ -215,28 +197,21 @@ def _key(with_numbers: bool) -> Panel:
     """What the colours mean."""
     items: list[Item] = []
     swatch, height, row = 34.0, 13.0, 18.0
-    left = max(text_width(one, LABEL_SIZE) for one in ("recognised", "mistaken")) + GAP
+    left = max(text_width(name, LABEL_SIZE) for name in ("recognised", "mistaken")) + GAP
     for number, (name, shares) in enumerate((("recognised", RIGHT_KEY), ("mistaken", WRONG_KEY))):
         middle = number * row + height / 2
         items.append(_right_aligned(name, left - GAP, middle, LABEL_SIZE, FAINT))
         for index, share in enumerate(shares):
-            fill, dark = _paint(share, right=number == 0)
+            fill, ink = _paint(share, right=number == 0)
             x = left + index * (swatch + 2.0)
             items.append(Box(x, number * row, swatch, height, fill, NONE, 0.0))
-            color = "#ffffff" if dark else INK
-            text = f"{round(100 * share)} %"
-            items.append(centered_text(text, Point(x + swatch / 2, middle), 8.0, color))
+            center = Point(x + swatch / 2, middle)
+            items.append(centered_text(f"{round(100 * share)} %", center, 8.0, ink))
     below = 2 * row + CAPTION_SIZE / 2
     note = "of a class's images" + ("; in the cells, in percent" if with_numbers else "")
     items.append(Text(left, baseline_for(below, 8.0), note, 8.0, FAINT))
     width = max(left + len(RIGHT_KEY) * (swatch + 2.0), left + text_width(note, 8.0))
     return Panel(width, below + 8.0, tuple(items))
-
-
-def _noted(panel: Panel, note: str) -> Panel:
-    text = Text(0.0, panel.height + baseline_for(8.0, LABEL_SIZE), note, LABEL_SIZE, FAINT)
-    width = max(panel.width, text.width)
-    return Panel(width, panel.height + 16.0, (*panel.items, text))
 
 
 def _right_aligned(text: str, right: float, middle: float, size: float, color: str) -> Text:
@@ -250,23 +225,17 @@ def _percent(share: float) -> str:
     return str(min(round(100 * share), 99)) if share < 1 else "100"
 
 
-def _paint(share: float, right: bool) -> tuple[str, bool]:
-    """A cell's colour, and whether text on it must be light.
+def _paint(share: float, right: bool) -> tuple[str, str]:
+    """A cell's colour, and that of text on it.
 
     Mistakes are mostly of few percent: the square root makes them visible.
     """
     stops = RIGHT if right else WRONG
     index = (share if right else math.sqrt(share)) * (len(stops) - 1)
     lower = min(int(index), len(stops) - 2)
-    mixed = [
-        round(one + (other - one) * (index - lower))
-        for one, other in zip(_rgb(stops[lower]), _rgb(stops[lower + 1]), strict=True)
-    ]
-    return "#" + "".join(f"{value:02x}" for value in mixed), _luminance(mixed) < 0.2
-
-
-def _rgb(color: str) -> tuple[int, int, int]:
-    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+    light, dark = (bytes.fromhex(stop.removeprefix("#")) for stop in stops[lower : lower + 2])
+    mixed = [round(a + (b - a) * (index - lower)) for a, b in zip(light, dark, strict=True)]
+    return f"#{bytes(mixed).hex()}", "#ffffff" if _luminance(mixed) < 0.2 else INK
 
 
 def _luminance(rgb: Sequence[int]) -> float:

@@ -49,36 +49,21 @@ def _paint(figure: Figure, picture: Picture) -> None:
 def _artist(item: Item) -> Artist:
     match item:
         case Box():
-            return patches.FancyBboxPatch(
-                (item.x, item.y),
-                item.width,
-                item.height,
-                boxstyle=f"round,pad=0,rounding_size={item.radius}",
-                facecolor=item.fill,
-                edgecolor=item.stroke,
-                linewidth=item.stroke_width,
-            )
+            corners = f"round,pad=0,rounding_size={item.radius}"
+            patch = patches.FancyBboxPatch((item.x, item.y), item.width, item.height, corners)
+            patch.set(facecolor=item.fill, edgecolor=item.stroke, linewidth=item.stroke_width)
+            return patch
         case Text():
-            return text.Text(
-                item.x + item.width / 2,
-                item.baseline,
-                printable(item.text),
-                fontsize=item.size,
-                fontfamily="DejaVu Sans",
-                color=item.color,
-                horizontalalignment="center",
-                verticalalignment="baseline",
-                parse_math=False,
-            )
+            middle = item.x + item.width / 2
+            label = text.Text(middle, item.baseline, printable(item.text), parse_math=False)
+            label.set(fontsize=item.size, fontfamily="DejaVu Sans", color=item.color)
+            label.set(horizontalalignment="center", verticalalignment="baseline")
+            return label
         case Curve():
             codes = [Path.MOVETO] + [Path.CURVE4] * (len(item.points) - 1)
-            return patches.PathPatch(
-                Path(item.points, codes),
-                facecolor="none",
-                edgecolor=item.stroke,
-                linewidth=item.width,
-                linestyle=(0, item.dash) if item.dash else "solid",
-                capstyle="butt",
-            )
+            patch = patches.PathPatch(Path(item.points, codes), facecolor="none", capstyle="butt")
+            dash = (0, item.dash) if item.dash else "solid"
+            patch.set(edgecolor=item.stroke, linewidth=item.width, linestyle=dash)
+            return patch
         case Polygon():
             return patches.Polygon(item.points, closed=True, facecolor=item.fill)

@@ -18,6 +18,7 @@ from prnas.drawing.picture import (
     centered_text,
     shortened,
     text_width,
+    transformed,
 )
 from prnas.space.operations import Operation
 
@@ -37,7 +38,17 @@ class Panel:
     items: tuple[Item, ...]
 
     def moved(self, dx: float, dy: float) -> tuple[Item, ...]:
-        return tuple(item.moved(dx, dy) for item in self.items)
+        return tuple(transformed(item, dx, dy) for item in self.items)
+
+
+def stacked(panels: Sequence[Panel], gap: float) -> Panel:
+    """Panels one below the other, centred."""
+    width, y = max(panel.width for panel in panels), 0.0
+    items: list[Item] = []
+    for panel in panels:
+        items += panel.moved((width - panel.width) / 2, y)
+        y += panel.height + gap
+    return Panel(width, y - gap, tuple(items))
 
 
 def captioned(panel: Panel, caption: str, size: float = CAPTION_SIZE) -> Panel:
@@ -54,30 +65,24 @@ def finished(panel: Panel, title: str | None, description: str) -> Picture:
         line = shortened(title, TITLE_SIZE, max(panel.width, WIDEST_TITLE))
         panel = captioned(panel, line, TITLE_SIZE)
         description = f"{title}: {description}"
-    return Picture(
-        width=panel.width + 2 * MARGIN,
-        height=panel.height + 2 * MARGIN,
-        items=panel.moved(MARGIN, MARGIN),
-        title=description,
-    )
+    size = panel.width + 2 * MARGIN, panel.height + 2 * MARGIN
+    return Picture(*size, panel.moved(MARGIN, MARGIN), description)
 
 
 def label_of(operation: Operation) -> str:
     return shortened(operation.label, LABEL_SIZE, WIDEST_LABEL)
 
 
-def label_sizes(labels: Sequence[str]) -> list[Size]:
-    return [Size(text_width(label, LABEL_SIZE) + 12.0, 18.0) for label in labels]
+def label_size(label: str) -> Size:
+    return Size(text_width(label, LABEL_SIZE) + 12.0, 18.0)
 
 
 def labelled_box(
     box: Rectangle, label: str, paint: Paint, size: float = LABEL_SIZE, radius: float = 4.0
 ) -> list[Item]:
     middle = Point(box.x + box.width / 2, box.y + box.height / 2)
-    return [
-        Box(*box, paint.fill, paint.stroke, 0.8, radius),
-        centered_text(label, middle, size, INK),
-    ]
+    text = centered_text(label, middle, size, INK)
+    return [Box(*box, paint.fill, paint.stroke, 0.8, radius), text]
 
 
 def box_with_subscript(box: Rectangle, paint: Paint, label: str, subscript: str) -> list[Item]:

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,18 +21,9 @@ _ASCII_WIDTHS = (
     *(569, 1995, 1298, 1253, 1300, 1300, 842, 1067, 803, 1298, 1212, 1675, 1212, 1212, 1075),
     *(1303, 690, 1303, 1716),
 )
-_OTHER_WIDTHS = {
-    "\N{MULTIPLICATION SIGN}": 1716,
-    "\N{MINUS SIGN}": 1716,
-    "\N{EN DASH}": 1024,
-    "\N{EM DASH}": 2048,
-    "\N{MIDDLE DOT}": 651,
-    "\N{RIGHTWARDS ARROW}": 1716,
-    "\N{HORIZONTAL ELLIPSIS}": 2048,
-}
+_OTHER_WIDTHS = {"×": 1716, "−": 1716, "–": 1024, "—": 2048, "·": 651, "→": 1716, "…": 2048}
 _UNKNOWN_WIDTH = 2048  # rather too wide than over the edge of its box
 _UNITS_PER_EM = 2048
-_ASCENT, _DESCENT = 0.77, 0.22  # of letters, brackets and digits, in em
 _HALF_CAPITAL = 0.365  # a baseline this far below the middle centres capitals and digits
 
 
@@ -83,13 +73,6 @@ class Box:
     stroke_width: float = 1.0
     radius: float = 0.0
 
-    @property
-    def extent(self) -> Rectangle:
-        return Rectangle(self.x, self.y, self.width, self.height)
-
-    def moved(self, dx: float, dy: float) -> "Box":
-        return replace(self, x=self.x + dx, y=self.y + dy)
-
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -105,14 +88,6 @@ class Text:
     def width(self) -> float:
         return text_width(self.text, self.size)
 
-    @property
-    def extent(self) -> Rectangle:
-        top = self.baseline - _ASCENT * self.size
-        return Rectangle(self.x, top, self.width, (_ASCENT + _DESCENT) * self.size)
-
-    def moved(self, dx: float, dy: float) -> "Text":
-        return replace(self, x=self.x + dx, baseline=self.baseline + dy)
-
 
 @dataclass(frozen=True, slots=True)
 class Curve:
@@ -127,15 +102,6 @@ class Curve:
         if len(self.points) < 4 or len(self.points) % 3 != 1:
             raise ValueError(f"a curve has 3n+1 points, n >= 1, got {len(self.points)}")
 
-    @property
-    def segments(self) -> Iterator[tuple[Point, Point, Point, Point]]:
-        for i in range(0, len(self.points) - 1, 3):
-            start, first, second, end = self.points[i : i + 4]
-            yield start, first, second, end
-
-    def moved(self, dx: float, dy: float) -> "Curve":
-        return replace(self, points=_moved(self.points, dx, dy))
-
 
 @dataclass(frozen=True, slots=True)
 class Polygon:
@@ -143,9 +109,6 @@ class Polygon:
 
     points: tuple[Point, ...]
     fill: str
-
-    def moved(self, dx: float, dy: float) -> "Polygon":
-        return replace(self, points=_moved(self.points, dx, dy))
 
 
 Item = Box | Text | Curve | Polygon
@@ -161,8 +124,21 @@ class Picture:
     title: str = ""
 
 
-def _moved(points: Iterable[Point], dx: float, dy: float) -> tuple[Point, ...]:
-    return tuple(Point(x + dx, y + dy) for x, y in points)
+def transformed(item: Item, dx: float = 0.0, dy: float = 0.0, scale: float = 1.0) -> Item:
+    """The item, scaled about (0, 0) and then moved; the borders of boxes stay as wide."""
+    match item:
+        case Box():
+            size = {"width": item.width * scale, "height": item.height * scale}
+            x, y, radius = item.x * scale + dx, item.y * scale + dy, item.radius * scale
+            return replace(item, x=x, y=y, radius=radius, **size)
+        case Text():
+            x, baseline = item.x * scale + dx, item.baseline * scale + dy
+            return replace(item, x=x, baseline=baseline, size=item.size * scale)
+        case Curve() | Polygon():
+            points = tuple(Point(x * scale + dx, y * scale + dy) for x, y in item.points)
+            if isinstance(item, Curve):
+                return replace(item, points=points, width=item.width * scale)
+            return replace(item, points=points)
 
 
 def baseline_for(middle: float, size: float) -> float:
@@ -193,60 +169,41 @@ def to_svg(picture: Picture) -> str:
 def _svg_element(item: Item) -> str:
     match item:
         case Box():
-            attributes = {
-                "x": item.x,
-                "y": item.y,
-                "width": item.width,
-                "height": item.height,
-                "rx": item.radius,
-                "fill": item.fill,
-                "stroke": item.stroke,
-                "stroke-width": item.stroke_width,
-            }
-            return f"<rect{_attributes(attributes)}/>"
+            extent = {"x": item.x, "y": item.y, "width": item.width, "height": item.height}
+            stroke = {"stroke": item.stroke, "stroke-width": item.stroke_width}
+            return _element("rect", {**extent, "rx": item.radius, "fill": item.fill, **stroke})
         case Text():
-            attributes = {
-                "x": item.x,
-                "y": item.baseline,
-                "font-size": item.size,
-                "fill": item.color,
-                # With another font the text still takes the room that the layout gave it.
-                "textLength": item.width,
-                "lengthAdjust": "spacingAndGlyphs",
-            }
-            return f"<text{_attributes(attributes)}>{_escaped(item.text)}</text>"
+            style = {"x": item.x, "y": item.baseline, "font-size": item.size, "fill": item.color}
+            # With another font the text still takes the room that the layout gave it.
+            fitted = {"textLength": item.width, "lengthAdjust": "spacingAndGlyphs"}
+            return _element("text", {**style, **fitted}, item.text)
         case Curve():
-            attributes = {
-                "d": _svg_path(item),
-                "fill": "none",
-                "stroke": item.stroke,
-                "stroke-width": item.width,
-            }
-            if item.dash:
-                attributes["stroke-dasharray"] = " ".join(map(_number, item.dash))
-            return f"<path{_attributes(attributes)}/>"
+            stroke = {"fill": "none", "stroke": item.stroke, "stroke-width": item.width}
+            dash = {"stroke-dasharray": " ".join(map(_number, item.dash))} if item.dash else {}
+            return _element("path", {"d": _svg_path(item), **stroke, **dash})
         case Polygon():
             points = " ".join(f"{_number(x)},{_number(y)}" for x, y in item.points)
-            return f"<polygon{_attributes({'points': points, 'fill': item.fill})}/>"
+            return _element("polygon", {"points": points, "fill": item.fill})
 
 
 def _svg_path(curve: Curve) -> str:
     x, y = curve.points[0]
     parts = [f"M{_number(x)} {_number(y)}"]
-    for start, first, second, end in curve.segments:
-        if start.y == first.y == second.y == end.y:
-            parts.append(f"H{_number(end.x)}")
+    for i in range(0, len(curve.points) - 1, 3):
+        start, *rest = curve.points[i : i + 4]
+        if all(point.y == start.y for point in rest):
+            parts.append(f"H{_number(rest[-1].x)}")
         else:
-            numbers = (_number(value) for point in (first, second, end) for value in point)
-            parts.append("C" + " ".join(numbers))
+            parts.append("C" + " ".join(_number(value) for point in rest for value in point))
     return "".join(parts)
 
 
-def _attributes(values: dict[str, Any]) -> str:
-    return "".join(
-        f' {name}="{_escaped(value) if isinstance(value, str) else _number(value)}"'
-        for name, value in values.items()
+def _element(name: str, attributes: dict[str, Any], text: str | None = None) -> str:
+    words = "".join(
+        f' {key}="{_escaped(value) if isinstance(value, str) else _number(value)}"'
+        for key, value in attributes.items()
     )
+    return f"<{name}{words}/>" if text is None else f"<{name}{words}>{_escaped(text)}</{name}>"
 
 
 def _number(value: float) -> str:
@@ -279,13 +236,8 @@ def save(picture: Picture, path: str | os.PathLike[str]) -> None:
         valid = ", ".join(SUFFIXES)
         raise ValueError(f"cannot draw to {target.name!r}: the file name must end in {valid}")
     if suffix == ".svg":
-        data = to_svg(picture).encode()
-    else:
-        data = _by_matplotlib(picture, suffix.removeprefix("."))
-    write_output(target, data)
-
-
-def _by_matplotlib(picture: Picture, file_format: str) -> bytes:
+        write_output(target, to_svg(picture).encode())
+        return
     try:
         # Only here: matplotlib takes longer to import than an SVG to draw.
         from prnas.drawing.matplotlib_writer import to_bytes
@@ -293,4 +245,4 @@ def _by_matplotlib(picture: Picture, file_format: str) -> bytes:
         raise ImportError(
             "PNG and PDF need matplotlib: pip install 'prnas[figures]', or write .svg"
         ) from error
-    return to_bytes(picture, file_format)
+    write_output(target, to_bytes(picture, suffix.removeprefix(".")))

@@ -2,27 +2,67 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations_with_replacement
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, cast
 
 from prnas.config.recipes import config_from_data
 from prnas.io.errors import FormatError
-from prnas.report.confusion import confusion_of
-from prnas.report.differences import Rows, differences, science
-from prnas.report.plain_data import pick, rounded
+from prnas.report.plain_data import clipped, pick, rounded, text_at, whole_at
 from prnas.report.plots import EXACT_PERCENT
 from prnas.report.search_view import SearchView
-from prnas.report.training_view import TrainingView
-from prnas.report.view import View
+from prnas.report.training_view import TrainingView, confusion_of
+from prnas.report.view import View, phrase
 from prnas.space.analysis.distance import edit_distance
-from prnas.space.genotype import Genotype
 
-MOST_NODES = 8  # of cells whose edit distance is told: with more it takes too long
+MOST_NODES = 8  # of cells whose edit distance is computed: with more it takes too long
 KINDS = (SearchView, TrainingView)
 SUPERNETS = (
     "The validation accuracy is that of supernets: it compares searches of one config, not the "
     "networks of different ones. Train what they found (prnas retrain) to compare test errors."
 )
+# What two runs of one experiment may differ in: luck, and how they were computed and saved.
+NOT_SCIENCE = (
+    *("seed", "compute", "checkpoints", "description"),
+    *("data.root", "data.storage", "data.workers"),
+)
+ALWAYS_SHOWN = ("data.name", "space.name", "network.cells", "network.channels")
+MOST_KEYS = 40  # of those that differ
+LONGEST_VALUE = 120
+Rows = list[tuple[str, list[str]]]  # a label, and a value for each config
+
+
+class _Group:
+    """Runs of one config, whatever their seeds: their numbers, views and data for the page."""
+
+    letter: str | None = None  # config A, B, … of several
+
+    def __init__(self, numbers: list[int], views: Sequence[View], runs: Sequence[Any]) -> None:
+        self.numbers = numbers
+        self.views = [views[number] for number in numbers]
+        self.kind, self.result = self.views[0].kind, self.views[0].result
+        self.config = _complete(self.views[0].info.config)
+        self.ended: list[Any] = [runs[number] for number in numbers if runs[number]["ended"]]
+        keys = (self.result, "seconds", "parameters", "macs")
+        paths = (self.result, "seconds", "network.parameters", "network.macs")
+        values = ([pick(run, path) for run in self.ended] for path in paths)
+        self.values = dict(zip(keys, map(spread, values), strict=True))
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "runs": self.numbers,
+            "kind": self.kind,
+            "letter": self.letter,
+            "ended": len(self.ended),
+            "values": self.values,
+        }
+
+    def strip(self) -> dict[str, Any] | None:
+        """The result of every seed, if there are several."""
+        results = [(run["seed"], run[self.result]) for run in self.ended]
+        dots = [(seed, value) for seed, value in results if value is not None]
+        spread = self.values[self.result]
+        return {"letter": self.letter, "dots": dots, **spread} if spread and len(dots) > 1 else None
 
 
 def comparison(
@@ -31,58 +71,36 @@ def comparison(
     """Results of each kind of run, in groups of one config, and the distances between genotypes."""
     members: dict[str, list[int]] = {}
     for number, view in enumerate(views):
-        members.setdefault(_experiment(view), []).append(number)
-    groups = [_group(numbers, views, runs) for numbers in members.values()]
-    for kind in KINDS:
-        _letter([group for group in groups if group["kind"] == kind.kind])
+        config = science(_complete(view.info.config))
+        experiment = json.dumps([view.kind, config], sort_keys=True, default=str)
+        members.setdefault(experiment, []).append(number)
+    groups = [_Group(numbers, views, runs) for numbers in members.values()]
+    results = [_results(kind, [g for g in groups if g.kind == kind.kind]) for kind in KINDS]
     return {
-        "groups": groups,
-        "results": [_results(kind, groups, views, runs) for kind in KINDS],
+        "groups": [group.data() for group in groups],
+        "results": results,
         "distances": _distances(views),
-        "confusions": list(_confusions(groups, views, names)),
+        "confusions": list(_confusions(groups, names)),
     }
 
 
-def _letter(groups: Sequence[dict[str, Any]]) -> None:
-    """Config A, B, … of several; a single one needs no letter."""
-    for number, group in enumerate(groups if len(groups) > 1 else ()):
-        group["letter"] = chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
-
-
-def _results(
-    kind: type[View],
-    groups: Sequence[dict[str, Any]],
-    views: Sequence[View],
-    runs: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
+def _results(kind: type[View], groups: Sequence[_Group]) -> dict[str, Any]:
     """A kind of run: what its results are called, what sets its configs apart, and its seeds."""
-    groups = [group for group in groups if group["kind"] == kind.kind]
     several = len(groups) > 1
-    configs = [_complete(views[group["runs"][0]].info.config) for group in groups]
-    rows: Rows = differences(configs, kind is TrainingView) if several else []
-    strips = [strip for group in groups if (strip := _strip(group, kind.result, runs))]
+    for number, group in enumerate(groups if several else ()):
+        group.letter = chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
+    configs = [group.config for group in groups]
+    strips = [strip for group in groups if (strip := group.strip())]
     return {
         "kind": kind.kind,
         "key": kind.result,
         "label": kind.result_name,
         "format": EXACT_PERCENT.name,
         "note": SUPERNETS if several and kind is SearchView else "",
-        "configs": rows,
+        "configs": differences(configs, kind is TrainingView) if several else [],
         "strips": strips,
         "range": _range(strips),
     }
-
-
-def _strip(
-    group: Mapping[str, Any], result: str, runs: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
-    """The result of every seed of a config, if there are several."""
-    members = [runs[number] for number in group["runs"]]
-    dots = [(run["seed"], run[result]) for run in members if run["ended"]]
-    dots = [(seed, value) for seed, value in dots if value is not None]
-    if len(dots) < 2:
-        return None
-    return {"letter": group["letter"], "dots": dots, **group["values"][result]}
 
 
 def _range(strips: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
@@ -96,16 +114,10 @@ def _range(strips: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
     return low - room, high + room
 
 
-def _experiment(view: View) -> str:
-    """The same text for runs of the same config, whatever their seeds."""
-    config = science(_complete(view.info.config))
-    return json.dumps([view.kind, config], sort_keys=True, default=str)
-
-
 def _complete(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A config with the defaults of all that it leaves out: fields that are newer than its run.
+    """A config with the defaults of fields that are newer than its run.
 
-    One that this release cannot read stays as it is.
+    A config that this release cannot read stays as it is.
     """
     try:
         return config_from_data(dict(config)).to_data()
@@ -113,67 +125,105 @@ def _complete(config: Mapping[str, Any]) -> Mapping[str, Any]:
         return config
 
 
-def _group(
-    members: Sequence[int], views: Sequence[View], runs: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    ended = [runs[number] for number in members if runs[number]["ended"]]
-    view = views[members[0]]
-    return {
-        "runs": list(members),
-        "kind": view.kind,
-        "letter": None,
-        "ended": len(ended),
-        "values": {
-            view.result: spread([run[view.result] for run in ended]),
-            "seconds": spread([run["seconds"] for run in ended]),
-            "parameters": spread([pick(run, "network.parameters") for run in ended]),
-            "macs": spread([pick(run, "network.macs") for run in ended]),
-        },
-    }
-
-
 def spread(values: Sequence[float | None]) -> dict[str, Any] | None:
     """n, mean and standard deviation (of a sample, so none for a single value)."""
-    known = [value for value in values if value is not None]
-    if not known:
+    numbers = [value for value in values if value is not None]
+    if not numbers:
         return None
-    return {
-        "n": len(known),
-        "mean": rounded(fmean(known)),
-        "sd": rounded(stdev(known)) if len(known) > 1 else None,
-    }
+    sd = rounded(stdev(numbers)) if len(numbers) > 1 else None
+    return {"n": len(numbers), "mean": rounded(fmean(numbers)), "sd": sd}
 
 
-def _confusions(
-    groups: Sequence[Mapping[str, Any]], views: Sequence[View], names: Sequence[str]
-) -> Iterator[dict[str, Any]]:
+def _confusions(groups: Sequence[_Group], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The matrix of each config's seeds together, and whose it is."""
     for group in groups:
-        members = ((names[number], views[number]) for number in group["runs"])
         trained = {
-            name: view.trained
-            for name, view in members
+            names[number]: view.trained
+            for number, view in zip(group.numbers, group.views, strict=True)
             if isinstance(view, TrainingView) and view.trained
         }
-        found = confusion_of(list(trained.values())) if trained else None
-        if found is not None and found["counts"] is not None:
+        confusion = confusion_of(list(trained.values())) if trained else None
+        if confusion is not None and confusion["counts"] is not None:
             run = next(iter(trained)) if len(trained) == 1 else None
-            yield {**found, "letter": group["letter"], "seeds": len(trained), "run": run}
+            yield {**confusion, "letter": group.letter, "seeds": len(trained), "run": run}
 
 
 def _distances(views: Sequence[View]) -> list[list[int | None]] | None:
     """Between every two genotypes; none if fewer than two runs have one."""
-    found = [view.genotype for view in views]
-    if sum(one is not None for one in found) < 2:
+    genotypes = [(number, view.genotype) for number, view in enumerate(views) if view.genotype]
+    if len(genotypes) < 2:
         return None
-    table: list[list[int | None]] = [[None] * len(found) for _ in found]
-    for row, one in enumerate(found):
-        for column in range(row + 1):
-            other = found[column]
-            if one is not None and other is not None and _small(one) and _small(other):
-                table[row][column] = table[column][row] = edit_distance(one, other)
+    table: list[list[int | None]] = [[None] * len(views) for _ in views]
+    small = [
+        (number, genotype)
+        for number, genotype in genotypes
+        if max(genotype.normal.num_nodes, genotype.reduction.num_nodes) <= MOST_NODES
+    ]
+    for (row, first), (column, second) in combinations_with_replacement(small, 2):
+        table[row][column] = table[column][row] = edit_distance(first, second)
     return table
 
 
-def _small(genotype: Genotype) -> bool:
-    return max(genotype.normal.num_nodes, genotype.reduction.num_nodes) <= MOST_NODES
+# --- what sets configs apart, key by key
+
+
+def differences(configs: Sequence[Mapping[str, Any]], training: bool) -> Rows:
+    """Data and setting, then every key whose value differs; what a config lacks is a dash."""
+
+    def texts(path: str) -> list[str]:
+        return [text_at(config, path) or "–" for config in configs]
+
+    sizes = ("network.cells", "network.channels")
+    networks = [
+        phrase("{} cells, {} channels", *(whole_at(config, key) for key in sizes)) or "–"
+        for config in configs
+    ]
+    rows: Rows = [("Data", texts("data.name"))]
+    if training:
+        rows += [("Network", networks), ("Genotype", _genotypes(configs))]
+    else:
+        rows += [("Setting", texts("space.name")), ("Supernet", networks)]
+    flat = [dict(_leaves(science(config))) for config in configs]
+    keys = dict.fromkeys(key for leaves in flat for key in leaves if key not in ALWAYS_SHOWN)
+    table = [(key, [leaves.get(key, "–") for leaves in flat]) for key in keys]
+    differing = [(key, values) for key, values in table if len(set(values)) > 1]
+    for key, values in differing[:MOST_KEYS]:
+        label, *values = (clipped(text, LONGEST_VALUE) for text in (key, *values))
+        rows.append((label, values))
+    if len(differing) > MOST_KEYS:
+        rows.append((f"and {len(differing) - MOST_KEYS} more keys", ["…"] * len(configs)))
+    return rows
+
+
+def science(config: Mapping[str, Any], section: str = "") -> dict[str, Any]:
+    """A config without what two runs of one experiment may differ in."""
+    return {
+        key: science(cast(Mapping[str, Any], value), f"{section}{key}.")
+        if isinstance(value, Mapping)
+        else value
+        for key, value in config.items()
+        if f"{section}{key}" not in NOT_SCIENCE
+    }
+
+
+def _genotypes(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Genotypes are too long to be shown: the same number is the same genotype."""
+    genotypes = [pick(config, "genotype") for config in configs]
+    texts = [json.dumps(genotype, sort_keys=True, default=str) for genotype in genotypes]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts), 1)}
+    return [f"genotype {numbers[text]}" for text in texts]
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """(key, value) of all that is no mapping and no list of mappings, but for the genotype."""
+    if path == "genotype":
+        return
+    if isinstance(value, Mapping):
+        for key, inner in cast(Mapping[Any, Any], value).items():
+            yield from _leaves(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in cast(list[Any], value)):
+        for number, inner in enumerate(cast(list[Any], value), 1):
+            yield from _leaves(inner, f"{path}[{number}]")
+    else:
+        text = json.dumps(value, default=str, ensure_ascii=False)
+        yield path, value if isinstance(value, str) else text

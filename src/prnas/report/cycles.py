@@ -45,8 +45,8 @@ class Cycles:
 
     def add(self, record: CycleRecord) -> None:
         change = Change.from_json(record.change)
-        found = record.statistics.get("discoverable")
-        self.discoverable = found if type(found) is int else self.discoverable
+        discoverable = record.statistics.get("discoverable")
+        self.discoverable = discoverable if type(discoverable) is int else self.discoverable
         for role in ROLES:
             edges = [[_operation(label) for label in pool] for pool in record.pools[role]]
             changes = change.cell(role).edges
@@ -57,49 +57,42 @@ class Cycles:
                 )
             if not self.pools[role]:
                 self._set(role, edges)
-            self._steps[role].append(
-                [
-                    self._edge(*one, record.cycle)
-                    for one in zip(edges, weights, changes, strict=True)
-                ]
-            )
+            rows = zip(edges, weights, changes, strict=True)
+            self._steps[role].append([self._edge(*row, record.cycle) for row in rows])
             self.parents[role].append(rounded(parent_probability(changes)))
-            self._set(role, [_after(*one) for one in zip(edges, changes, strict=True)])
+            self._set(role, list(map(_after, edges, changes)))
 
     def _edge(
         self, ops: list[Operation], weights: Sequence[float], change: EdgeChange, cycle: int
     ) -> list[Any]:
         """[candidates, scores, [pruned, score]…, [child, parent, morphism, …]…]."""
         if len(ops) != len(weights):
-            raise FormatError([f"cycle {cycle}: an edge has not one weight for each candidate"])
-        return [
-            [self._number(op) for op in ops],
-            [rounded(value) for value in self._scores(weights)] if weights else [],
-            [[self._number(one.op), rounded(one.probability)] for one in change.pruned],
+            raise FormatError([f"cycle {cycle}: an edge needs one weight for each candidate"])
+        numbers = [self._number(op) for op in ops]
+        pruned = [[self._number(gone.op), rounded(gone.probability)] for gone in change.pruned]
+        added = [
             [
-                [
-                    self._number(one.op),
-                    self._number(one.parent),
-                    self._morphisms.setdefault(one.morphism, len(self._morphisms)),
-                    rounded(one.parent_probability),
-                    int(one.returned),
-                ]
-                for one in change.added
-            ],
+                *(self._number(child.op), self._number(child.parent)),
+                self._morphisms.setdefault(child.morphism, len(self._morphisms)),
+                *(rounded(child.parent_probability), int(child.returned)),
+            ]
+            for child in change.added
         ]
+        scores = [rounded(value) for value in self._scores(weights)] if weights else []
+        return [numbers, scores, pruned, added]
 
     def _set(self, role: Role, edges: Edges) -> None:
         """The pools that the next cycle trains, and what they are like."""
-        everyone = [op for pool in edges for op in pool]
+        candidates = [op for pool in edges for op in pool]
         self._now[role] = edges
-        self._seen[role].update(everyone)
+        self._seen[role].update(candidates)
+        types = type_shares(candidates) if candidates else {}
+        kernels = kernel_shares(candidates)
         similarities = [value for pool in edges if (value := pool_similarity(pool)) is not None]
         self.pools[role].append(
             {
-                "types": {name: rounded(share) for name, share in _types(everyone).items()},
-                "kernels": {
-                    str(size): rounded(share) for size, share in kernel_shares(everyone).items()
-                },
+                "types": {name: rounded(share) for name, share in types.items()},
+                "kernels": {str(size): rounded(share) for size, share in kernels.items()},
                 "similarity": rounded(fmean(similarities)) if similarities else None,
                 "discovered": len(self._seen[role]),
             }
@@ -131,10 +124,6 @@ class Cycles:
         }
 
 
-def _types(ops: Sequence[Operation]) -> dict[str, float]:
-    return type_shares(ops) if ops else {}
-
-
 def _operation(label: str) -> Operation:
     try:
         return from_label(label)
@@ -143,8 +132,8 @@ def _operation(label: str) -> Operation:
 
 
 def _after(ops: Iterable[Operation], change: EdgeChange) -> list[Operation]:
-    pruned = {one.op for one in change.pruned}
-    return [op for op in ops if op not in pruned] + [one.op for one in change.added]
+    pruned = {candidate.op for candidate in change.pruned}
+    return [op for op in ops if op not in pruned] + [child.op for child in change.added]
 
 
 def _initial(nodes: int | None, labels: Sequence[Any]) -> Edges:

@@ -6,7 +6,6 @@
 import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import matplotlib
@@ -18,10 +17,9 @@ from prnas.drawing.cells import draw_cell, draw_genotype
 from prnas.drawing.colors import PALETTE
 from prnas.drawing.confusion import draw_confusion
 from prnas.drawing.matplotlib_writer import to_bytes
-from prnas.drawing.picture import Box, Curve, Item, Picture, Point, Polygon, Text, to_svg
-from prnas.report.confusion import is_sound
+from prnas.drawing.picture import Picture, to_svg, transformed
 from prnas.report.plots import Line, Plot, Values, plots_of
-from prnas.report.training_view import TrainingView
+from prnas.report.training_view import TrainingView, is_sound
 from prnas.report.view import View
 from prnas.space.genotype import ROLES
 
@@ -30,29 +28,28 @@ COLUMN, PAGE = 3.35, 6.9  # inches: one column, and both with the gap between th
 HEIGHT = 1.9
 POINTS = 72
 STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 7,
-    "axes.linewidth": 0.6,
-    "axes.labelsize": 7,
-    "xtick.labelsize": 6.5,
-    "ytick.labelsize": 6.5,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.fontsize": 6.5,
-    "lines.linewidth": 1.1,
-    "pdf.fonttype": 42,  # whole TrueType fonts: text stays text
-    "svg.fonttype": "none",
+    **{"font.family": "DejaVu Sans", "font.size": 7, "legend.fontsize": 6.5},
+    **{"axes.linewidth": 0.6, "axes.labelsize": 7, "lines.linewidth": 1.1},
+    **{"xtick.labelsize": 6.5, "ytick.labelsize": 6.5},
+    **{"xtick.major.width": 0.6, "ytick.major.width": 0.6},
+    **{"pdf.fonttype": 42, "svg.fonttype": "none"},  # whole TrueType fonts: text stays text
     "svg.hashsalt": "prnas",  # the same plots give the same bytes
 }
-
-
+LEGEND: dict[str, Any] = {
+    **{"loc": "lower left", "bbox_to_anchor": (-0.02, 0.98), "borderaxespad": 0, "fontsize": 6},
+    **{"frameon": False, "handlelength": 1.6, "columnspacing": 0.9, "handletextpad": 0.4},
+}
 COLORS = {color.name: color.line for color in PALETTE}  # as on the page
 DASH_UNIT = 1.8  # pixels: the width of lines on the page, which dashes are made for
 
 
 def figures(view: View) -> Iterator[tuple[str, bytes]]:
     """(file name, content) of every figure: each plot by itself, all together, the cells."""
-    plots = [plot for plot in plots_of(view) if any(_has_values(line) for line in plot.lines)]
+    plots = [
+        plot
+        for plot in plots_of(view)
+        if any(value is not None for line in plot.lines for value in line.ys)
+    ]
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # the reader's own matplotlibrc must not change them
         matplotlib.rcParams.update(STYLE)
@@ -83,18 +80,11 @@ def _pictures(view: View) -> Iterator[tuple[str, Picture]]:
 
 def _together(plots: Sequence[Plot], view: View) -> Figure:
     """The paper's Figure 3: all plots on one page's width."""
-    columns = 3
-    rows = math.ceil(len(plots) / columns)
+    rows, columns = math.ceil(len(plots) / 3), 3
     height = 1.45 * rows
     figure = Figure(figsize=(PAGE, height))
-    figure.subplots_adjust(
-        left=0.06,
-        right=0.99,
-        bottom=0.4 / height,
-        top=1 - 0.32 / height,
-        wspace=0.25,
-        hspace=0.9,
-    )
+    figure.subplots_adjust(left=0.06, right=0.99, bottom=0.4 / height, top=1 - 0.32 / height)
+    figure.subplots_adjust(wspace=0.25, hspace=0.9)
     for number, plot in enumerate(plots, 1):
         _draw(figure.add_subplot(rows, columns, number), plot, view)
     return figure
@@ -105,7 +95,7 @@ def _draw(axes: Axes, plot: Plot, view: View) -> None:
         grace_end = band.start + band.grace
         axes.axvspan(band.start, grace_end, color="#eceff1", linewidth=0, zorder=0)
         axes.axvline(band.start, color="#b0b8be", linewidth=0.4, linestyle=(0, (2, 2)), zorder=0.5)
-    scale, unit = plot.format.scale, plot.format.unit
+    scale = plot.format.scale
     for line in plot.lines:
         _line(axes, line, scale)
     axes.set_xlim(0, max(1, view.epochs.done))
@@ -115,25 +105,14 @@ def _draw(axes: Axes, plot: Plot, view: View) -> None:
     axes.set_ylim(bottom=low, top=high)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     if plot.format.whole:
-        locator = MaxNLocator(nbins="auto", steps=[1, 2, 5, 10], integer=True)
-        axes.yaxis.set_major_locator(locator)
+        axes.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     axes.set_xlabel("epoch")
-    title = f"{plot.title} ({unit})" if unit else plot.title
+    title = f"{plot.title} ({plot.format.unit})" if plot.format.unit else plot.title
     axes.set_title(title, fontsize=7, loc="left", pad=10 if len(plot.lines) > 1 else 4)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if len(plot.lines) > 1:
-        axes.legend(
-            loc="lower left",
-            bbox_to_anchor=(-0.02, 0.98),
-            ncols=len(plot.lines),
-            frameon=False,
-            handlelength=1.6,
-            columnspacing=0.9,
-            handletextpad=0.4,
-            borderaxespad=0,
-            fontsize=6,
-        )
+        axes.legend(ncols=len(plot.lines), **LEGEND)
 
 
 def _line(axes: Axes, line: Line, scale: float) -> None:
@@ -155,14 +134,10 @@ def _line(axes: Axes, line: Line, scale: float) -> None:
     )
 
 
-def _has_values(line: Line) -> bool:
-    return any(value is not None for value in line.ys)
-
-
 def _has_lonely(values: Values) -> bool:
-    known = [False, *(value is not None for value in values), False]
-    triples = zip(known, known[1:], known[2:], strict=False)
-    return any(here and not before and not after for before, here, after in triples)
+    gaps = [True, *(value is None for value in values), True]
+    triples = zip(gaps, gaps[1:], gaps[2:], strict=False)
+    return any(before and not here and after for before, here, after in triples)
 
 
 def _files(name: str, figure: Figure) -> Iterator[tuple[str, bytes]]:
@@ -175,24 +150,6 @@ def _files(name: str, figure: Figure) -> Iterator[tuple[str, bytes]]:
 
 def _fitting(picture: Picture, width: float) -> Picture:
     """The picture, made smaller where it is wider than `width` points."""
-    factor = min(1.0, width / picture.width)
-    items = tuple(_scaled(item, factor) for item in picture.items)
-    size = (picture.width * factor, picture.height * factor)
-    return replace(picture, width=size[0], height=size[1], items=items)
-
-
-def _scaled(item: Item, factor: float) -> Item:
-    def points(found: Sequence[Point]) -> tuple[Point, ...]:
-        return tuple(Point(x * factor, y * factor) for x, y in found)
-
-    match item:
-        case Box():
-            place = {key: getattr(item, key) * factor for key in ("x", "y", "width", "height")}
-            return replace(item, **place, radius=item.radius * factor)
-        case Text():
-            place = {key: getattr(item, key) * factor for key in ("x", "baseline", "size")}
-            return replace(item, **place)
-        case Curve():
-            return replace(item, points=points(item.points), width=item.width * factor)
-        case Polygon():
-            return replace(item, points=points(item.points))
+    scale = min(1.0, width / picture.width)
+    items = tuple(transformed(item, scale=scale) for item in picture.items)
+    return Picture(picture.width * scale, picture.height * scale, items, picture.title)

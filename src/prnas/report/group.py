@@ -11,7 +11,7 @@ from prnas.report.view import Facts, View, original_command
 
 SEED = re.compile(r"seed-([0-9]{1,9})")  # the folder of one of a group's runs
 OWN = ("Seed", "Started", "Folder")  # facts of a single run
-MOST_SEEDS_TOLD = 20
+MOST_SEEDS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,14 @@ class GroupInfo:
     def ended(self, views: Sequence[View]) -> bool:
         """Seeds are trained one after the other: those to come count too."""
         done = {PurePath(view.info.folder).name for view in views if view.ended}
-        return all(view.ended for view in views) and all(
-            f"seed-{seed}" in done for seed in self.seeds
-        )
+        return all(view.ended for view in views) and done >= {f"seed-{seed}" for seed in self.seeds}
 
 
 def several_head(views: Sequence[View], group: GroupInfo | None) -> dict[str, Any]:
     """What all the runs have in common, and what to do with a group as a whole."""
-    facts = _common_facts(views)
+    first, *others = [view.data()["facts"] for view in views]
+    common = [fact for fact in first if all(fact in other for other in others)]
+    facts = [(label, text) for label, text in common if label not in OWN]
     if group is None:
         return {"facts": facts, "commands": []}
     if group.seeds:
@@ -41,17 +41,12 @@ def several_head(views: Sequence[View], group: GroupInfo | None) -> dict[str, An
     return {"facts": facts, "commands": _commands(views, group)}
 
 
-def _common_facts(views: Sequence[View]) -> Facts:
-    first, *others = [view.data()["facts"] for view in views]
-    return [fact for fact in first if fact[0] not in OWN and all(fact in other for other in others)]
-
-
 def _seeds(views: Sequence[View], group: GroupInfo) -> str:
-    told = ", ".join(map(str, group.seeds[:MOST_SEEDS_TOLD]))
-    more = ", …" if len(group.seeds) > MOST_SEEDS_TOLD else ""
+    shown = ", ".join(map(str, group.seeds[:MOST_SEEDS_SHOWN]))
+    more = ", …" if len(group.seeds) > MOST_SEEDS_SHOWN else ""
     ended = sum(view.ended for view in views)
     state = "all finished" if group.ended(views) else f"{ended} of {len(group.seeds)} finished"
-    return f"{told}{more} ({state})"
+    return f"{shown}{more} ({state})"
 
 
 def _commands(views: Sequence[View], group: GroupInfo) -> Facts:

@@ -19,10 +19,8 @@ def view_of(info: RunInfo) -> View:
     return TrainingView(info) if info.is_training else SearchView(info)
 
 
-def page_data(
-    views: Sequence[View], title: str | None = None, group: GroupInfo | None = None
-) -> dict[str, Any]:
-    """What the page of one run, or of several under a title, is made from."""
+def page_data(views: Sequence[View], group: GroupInfo | None = None) -> dict[str, Any]:
+    """What the page of one run, or of several, is made from."""
     runs = [view.data() for view in views]
     data: dict[str, Any] = {
         "runs": runs,
@@ -41,16 +39,15 @@ def page_data(
         run.pop("confusion", None)
     curves: dict[str, Any] = {}
     for kind in dict.fromkeys(view.kind for view in views):
-        members = [i for i, view in enumerate(views) if view.kind == kind]
-        same = [views[i] for i in members]
-        plots = compared_plots(same, [names[i] for i in members])
-        curves[kind] = _curves(same, sections(plots))
+        named = [(view, name) for view, name in zip(views, names, strict=True) if view.kind == kind]
+        same, their_names = zip(*named, strict=True)
+        curves[kind] = _curves(same, sections(compared_plots(same, their_names)))
     return {
         **data,
         "names": names,
         "comparison": compared,
         "curves": curves,
-        "title": group.name if group else title,
+        "title": data["group"],
         "head": several_head(views, group),
     }
 
@@ -89,9 +86,7 @@ def unique_names(
 def write_page(
     path: Path,
     views: Sequence[View],
-    title: str | None = None,
     group: GroupInfo | None = None,
-    *,
     write: Callable[[Path, bytes], None] = write_atomically,
 ) -> None:
-    write(path, render(page_data(views, title, group)).encode())
+    write(path, render(page_data(views, group)).encode())

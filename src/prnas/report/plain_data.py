@@ -40,3 +40,7 @@ def whole_at(data: Any, path: str) -> int | None:
 def list_at(data: Any, path: str) -> list[Any]:
     value = pick(data, path)
     return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def clipped(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"

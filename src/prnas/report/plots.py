@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import Any
@@ -107,9 +108,6 @@ def _plain(value: Plot | Format | Line) -> dict[str, Any]:
     return {name: item for name, item in items.items() if item is not None and item != ""}
 
 
-# --- the list
-
-
 def plots_of(view: View) -> list[Plot]:
     """All plots of a run, also those that have nothing to show yet."""
     if isinstance(view, SearchView):
@@ -148,17 +146,14 @@ COLUMNS = (
     ("memory", "Peak memory", "memory", MEMORY),
 )
 # Labels of those lines, by the kind of run, where they are not the title.
-LABELS = {
-    ("search", "lr"): "learning rate of the weights",
-    ("training", "drop_path"): "probability",
-}
+LABELS = {"search lr": "learning rate of the weights", "training drop_path": "probability"}
 
 
 def _columns(view: View) -> Iterator[Plot]:
     for name, title, column, form in COLUMNS:
         if column == "drop_path" and view.kind == "search":
             continue
-        label = LABELS.get((view.kind, column), title.lower())
+        label = LABELS.get(f"{view.kind} {column}", title.lower())
         line = _column(view, column, label, compared=title)
         line = _batch_steps(view, line) if column == "batch" else line
         section = "learning" if column == "lr" else "machine"
@@ -168,42 +163,32 @@ def _columns(view: View) -> Iterator[Plot]:
 def _pools(view: SearchView) -> Iterator[Plot]:
     """Statistics of the pools that each cycle trained."""
     pools = [pool for role in ROLES for pool in view.cycles.pools[role]]
-    for role in ROLES:
-        lines = [
-            replace(
-                _pool_line(view, role, _share("types", category), category),
-                color=color,
-                dash=DASHES[i % len(DASHES)],
-                compared=f"Share of {category}, {role} cell",
-            )
-            for i, (category, color) in enumerate(view.cycles.colors.items())
-        ]
-        title = f"Operations, {role} cell"
-        yield Plot(f"operations-{role}", title, "pools", PERCENT, lines, 0.0, 1.0)
-    sizes = sorted({int(size) for pool in pools for size in pool["kernels"]})
-    for role in ROLES:
-        lines = [
-            replace(
-                _pool_line(view, role, _share("kernels", str(size)), f"{size}×{size}"),
-                color=KERNEL_COLORS[i % len(KERNEL_COLORS)],
-                dash=DASHES[i % len(DASHES)],
-            )
-            for i, size in enumerate(sizes)
-        ]
-        title = f"Kernel sizes of convs, {role} cell"
-        yield Plot(f"kernels-{role}", title, "pools", PERCENT, lines, 0.0, 1.0)
-    similar = [_pool_line(view, role, itemgetter("similarity")) for role in ROLES]
-    lines = _both_cells(similar, "Similarity")
+    sizes = sorted({size for pool in pools for size in pool["kernels"]}, key=int)
+    kernels = {size: KERNEL_COLORS[i % len(KERNEL_COLORS)] for i, size in enumerate(sizes)}
+    for name, title, key, colors, label, compared in (
+        ("operations", "Operations", "types", view.cycles.colors, "{0}", "Share of {0}, {1} cell"),
+        ("kernels", "Kernel sizes of convs", "kernels", kernels, "{0}×{0}", ""),
+    ):
+        for role in ROLES:
+            lines = [
+                replace(
+                    _pool_line(view, _share(key, word), role, label.format(word)),
+                    color=color,
+                    dash=DASHES[i % len(DASHES)],
+                    compared=compared.format(word, role),
+                )
+                for i, (word, color) in enumerate(colors.items())
+            ]
+            title_of_cell = f"{title}, {role} cell"
+            yield Plot(f"{name}-{role}", title_of_cell, "pools", PERCENT, lines, 0.0, 1.0)
+    lines = _both_cells(partial(_pool_line, view, itemgetter("similarity")), "Similarity, {} cell")
     yield Plot("similarity", "Similarity within a pool", "pools", SIMILARITY, lines, 0.0, 1.0)
     title = "Probability of the parents"
-    lines = _both_cells([_parent_line(view, role) for role in ROLES], title)
+    lines = _both_cells(partial(_parent_line, view), f"{title}, {{}} cell")
     yield Plot("parents", title, "pools", PERCENT, lines, 0.0)
-    lines = _both_cells([_pool_line(view, role, itemgetter("discovered")) for role in ROLES])
+    lines = _both_cells(partial(_pool_line, view, itemgetter("discovered")))
     note = f"of {view.cycles.discoverable}" if view.cycles.discoverable else ""
     yield Plot("discovered", "Operations discovered", "pools", COUNT, lines, 0.0, note=note)
-
-
-# --- lines from a run's epochs and cycles
 
 
 def _column(
@@ -226,7 +211,7 @@ def _share(what: str, name: str) -> PoolValue:
     return lambda pool: pool[what].get(name, 0.0) if pool[what] else None
 
 
-def _pool_line(view: SearchView, role: Role, value: PoolValue, label: str = "") -> Line:
+def _pool_line(view: SearchView, value: PoolValue, role: Role, label: str = "") -> Line:
     """A value for each cycle's pools; the last is of what the search ended with."""
     starts = [0, *(band.end for band in view.bands)]
     ys = [value(pool) for pool in view.cycles.pools[role]]
@@ -240,15 +225,12 @@ def _parent_line(view: SearchView, role: Role) -> Line:
     return Line("", ys, xs=[band.end for band in view.bands[: len(ys)]])
 
 
-def _both_cells(lines: Sequence[Line], compared: str = "") -> list[Line]:
+def _both_cells(line_of: Callable[[Role], Line], compared: str = "") -> list[Line]:
     normal, reduction = (
-        replace(line, label=f"{role} cell", compared=compared and f"{compared}, {role} cell")
-        for role, line in zip(ROLES, lines, strict=True)
+        replace(line_of(role), label=f"{role} cell", compared=compared.format(role))
+        for role in ROLES
     )
     return [normal, replace(reduction, color="red", dash=DASHES[1])]
-
-
-# --- several runs
 
 
 def compared_plots(views: Sequence[View], names: Sequence[str]) -> list[Plot]:

@@ -1,8 +1,7 @@
 """A run's folder as the report reads it: config, environment, records."""
 
-from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from prnas.io.errors import FormatError, UserError
 from prnas.io.reading import parse_json
@@ -59,8 +58,8 @@ def read_group(folder: Path) -> GroupInfo | None:
         seeds = list_at(parse_json(read_text(path)), "seeds") if path.is_file() else []
     except (UserError, FormatError):
         seeds = []  # the runs in it can be shown all the same
-    known = tuple(seed for seed in seeds if type(seed) is int)
-    return GroupInfo(folder.resolve().name, str(folder), known)
+    numbers = tuple(seed for seed in seeds if type(seed) is int)
+    return GroupInfo(folder.resolve().name, str(folder), numbers)
 
 
 def read_info(folder: Path, name: str | None = None) -> RunInfo:
@@ -69,24 +68,11 @@ def read_info(folder: Path, name: str | None = None) -> RunInfo:
     `name`: what it is called, if not like its folder.
     """
     config = read_config_data(folder / CONFIG)
-    sessions = _sessions(folder / ENVIRONMENT)
+    path, sessions = folder / ENVIRONMENT, ()
+    with suppress(UserError):  # it only informs: without it the run is shown all the same
+        if path.is_file():  # a pipe might never end
+            sessions = sessions_of(read_text(path))
     return RunInfo(name or folder.resolve().name, str(folder), config, sessions)
-
-
-def _sessions(path: Path) -> Sequence[Any]:
-    try:
-        return sessions_of(read_text(path)) if path.is_file() else ()  # a pipe might never end
-    except UserError:
-        return ()  # a missing one stops nobody
-
-
-def _check_whole(folder: Path, config: Mapping[str, Any]) -> None:
-    """A `UserError` if a run's config or genotype is not what its checkpoint says."""
-    if not newest_state(folder):
-        return
-    check_run_config(folder, folder / CONFIG, config)
-    if (folder / GENOTYPE).is_file():
-        genotype(str(folder / GENOTYPE))
 
 
 class RunFollower:
@@ -97,7 +83,10 @@ class RunFollower:
         check_records(folder, folder / RECORDS)
         self._reader = RecordReader(folder / RECORDS)
         info = read_info(folder, name)
-        _check_whole(folder, info.config)
+        if newest_state(folder):  # it says what config and genotype should be
+            check_run_config(folder, folder / CONFIG, info.config)
+            if (folder / GENOTYPE).is_file():
+                genotype(str(folder / GENOTYPE))
         self.view = view_of(info)
 
     def update(self) -> bool:

@@ -4,17 +4,16 @@ from typing import Any
 
 from prnas.config.search import RELAXATIONS
 from prnas.report.cycles import Cycles
-from prnas.report.picture_data import cell_picture
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
-from prnas.report.view import Band, Facts, RunInfo, View, seed_facts
+from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.records import CycleRecord, GenotypeRecord, Record
 from prnas.space.genotype import ROLES, Genotype
 from prnas.space.network_size import network_size
 from prnas.space.scores import softmax
 
-CHANNELS, CELLS = 36, 20  # of the final network whose size is told, as in the paper
+CHANNELS, CELLS = 36, 20  # of the final network whose size is shown, as in the paper
 IMAGE = 32  # pixels, of the image that the MACs are for
-# Of the sets that are known by name. A search's records do not say how many its images have.
+# Of the data sets with a name. A search's records do not say how many classes its images have.
 CLASSES = {"digits": 10, "cifar10": 10, "cifar100": 100, "fashion-mnist": 10}
 ASSUMED_CLASSES = 10
 
@@ -73,8 +72,8 @@ class SearchView(View):
         """The size of the final network."""
         if self.genotype is None:
             return None
-        known = CLASSES.get(text_at(self.info.config, "data.name") or "")
-        classes = known or ASSUMED_CLASSES
+        named = CLASSES.get(text_at(self.info.config, "data.name") or "")
+        classes = named or ASSUMED_CLASSES
         output = "mean" if pick(self.info.config, "network.output") == "mean" else "concat"
         size = network_size(
             self.genotype, CHANNELS, CELLS, classes, output=output, image_size=IMAGE
@@ -85,7 +84,7 @@ class SearchView(View):
             "channels": CHANNELS,
             "cells": CELLS,
             "classes": classes,
-            "assumed": known is None,
+            "assumed": named is None,
             "image": IMAGE,
             "paper": True,  # not the size that a training will have
         }
@@ -94,42 +93,27 @@ class SearchView(View):
         if self.genotype is None:
             return None
         cells = {role: self.genotype.cell(role) for role in ROLES}
-        return {
-            "pictures": {role: cell_picture(cell) for role, cell in cells.items()},
-            "edges": {
-                role: [[state, edge.input, edge.op.label] for state, edge in cell.edges]
-                for role, cell in cells.items()
-            },
+        edges = {
+            role: [[state, edge.input, edge.op.label] for state, edge in cell.edges]
+            for role, cell in cells.items()
         }
+        return {"pictures": cell_pictures(self.genotype), "edges": edges}
 
     def _facts(self) -> Facts:
         config = self.info.config
-        facts: Facts = []
-        name = text_at(config, "data.name")
-        if name:
-            size = whole_at(config, "data.image_size")
-            parts = [name]
-            if size:
-                parts.append(f"{size} × {size} pixels")
-            images = self._images()
-            if images:
-                parts.append(f"about {images:,} images train the weights")
-            facts.append(("Data", ", ".join(parts)))
-        facts.append(("Setting", text_at(config, "space.name") or "?"))
-        limits = _limits(config)
-        if limits:
-            facts.append(("Limits", limits))
-        cells, channels = whole_at(config, "network.cells"), whole_at(config, "network.channels")
-        nodes = whole_at(config, "network.nodes")
-        if cells and channels and nodes:
-            facts.append(
-                ("Supernet", f"{cells} cells of {nodes} nodes, {channels} channels at first")
-            )
-        rate, least = text_at(config, "weights.lr"), text_at(config, "weights.lr_min")
-        alpha = text_at(config, "architecture.lr")
-        if rate and least and alpha:
-            facts.append(("Learning rates", f"weights {rate} to {least}, architecture {alpha}"))
-        return facts + seed_facts(self.info)
+        name, size = text_at(config, "data.name"), whole_at(config, "data.image_size")
+        pixels = phrase("{0} × {0} pixels", size)
+        images = phrase("about {:,} images train the weights", self._images())
+        supernet = (whole_at(config, f"network.{key}") for key in ("cells", "nodes", "channels"))
+        keys = ("weights.lr", "weights.lr_min", "architecture.lr")
+        rates = [text_at(config, key) for key in keys]
+        return facts_of(
+            ("Data", name and ", ".join(filter(None, (name, pixels, images)))),
+            ("Setting", text_at(config, "space.name") or "?"),
+            ("Limits", _limits(pick(config, "space.limits"))),
+            ("Supernet", phrase("{} cells of {} nodes, {} channels at first", *supernet)),
+            ("Learning rates", phrase("weights {} to {}, architecture {}", *rates)),
+        )
 
     def _images(self) -> int | None:
         """How many images train the weights: those that do not validate."""
@@ -147,15 +131,11 @@ def _schedule(config: Any) -> list[list[int]]:
     return [[value or 0 for value in row] for row in rows if row[0]]
 
 
-def _limits(config: Any) -> str:
+def _limits(limits: Any) -> str:
     """'kernels 3 to 7, dilation to 2, depth to 1, width to 1'."""
-    low, high = (
-        whole_at(config, "space.limits.kernel_min"),
-        whole_at(config, "space.limits.kernel_max"),
-    )
-    parts = [f"kernels {low} to {high}"] if low and high else []
+    least, most = whole_at(limits, "kernel_min"), whole_at(limits, "kernel_max")
+    parts = [phrase("kernels {} to {}", least, most)]
     for name in ("dilation", "depth", "width"):
-        most = whole_at(config, f"space.limits.{name}_max")
-        if most is not None:
-            parts.append(f"{name} to {most}")
-    return ", ".join(parts)
+        most = whole_at(limits, f"{name}_max")
+        parts.append("" if most is None else f"{name} to {most}")
+    return ", ".join(filter(None, parts))

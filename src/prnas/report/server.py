@@ -82,16 +82,15 @@ class LiveReport:
                 news = follower.update() or news
             except UserError as error:
                 problems.append(error)
-        if problems and not before:
-            raise problems[0]  # what is wrong from the start is not served
-        if news:
+        # What is wrong from the start is not served.
+        if news and (before or not problems):
             self._make()
         if problems:
             raise problems[0]
 
     def _make(self) -> None:
-        views = [one.view for one in self._followers.values()]
-        self._data: dict[str, Any] = page_data(views, group=read_group(self._folder))
+        views = [follower.view for follower in self._followers.values()]
+        self._data: dict[str, Any] = page_data(views, read_group(self._folder))
         self._json = escaped_json(self._data).encode()
         self._tag = f'"{hashlib.sha256(self._json).hexdigest()[:32]}"'
 
@@ -103,7 +102,7 @@ class WatchServer(ThreadingHTTPServer):
 
     def __init__(self, host: str, port: int, report: LiveReport, tick: Callable[[], None]) -> None:
         self.report, self._tick = report, tick
-        self.told_host = host.lower()
+        self.host_name = host.lower()
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         if ":" in host:
             self.address_family = socket.AF_INET6
@@ -118,7 +117,7 @@ class WatchServer(ThreadingHTTPServer):
             return
         try:
             super().process_request(request, client_address)
-        except BaseException:  # no thread can be had: the place is free again
+        except BaseException:  # no thread could be started: the slot is free again
             self._free.release()
             raise
 
@@ -153,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
             return False
         if self.command not in ("GET", "HEAD"):
             self._refuse(HTTPStatus.METHOD_NOT_ALLOWED)
-        elif not trusted_host(self.headers.get_all("Host") or [], self.server.told_host):
+        elif not trusted_host(self.headers.get_all("Host") or [], self.server.host_name):
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
         elif self.path not in (PAGE, DATA):
             self._refuse(HTTPStatus.NOT_FOUND)
@@ -167,22 +166,20 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body, tag = self.server.report.data()
         if self.headers.get("If-None-Match") == tag:
-            self._answer(HTTPStatus.NOT_MODIFIED, b"", None, {"ETag": tag})
-            return
-        self._answer(HTTPStatus.OK, body, "application/json", {"ETag": tag})
+            self._answer(HTTPStatus.NOT_MODIFIED, b"", None, ETag=tag)
+        else:
+            self._answer(HTTPStatus.OK, body, "application/json", ETag=tag)
 
     def do_HEAD(self) -> None:
         self.do_GET()
 
     def _refuse(self, status: HTTPStatus) -> None:
         more = {"Allow": "GET, HEAD"} if status == HTTPStatus.METHOD_NOT_ALLOWED else {}
-        self._answer(status, f"{status.phrase}\n".encode(), "text/plain; charset=utf-8", more)
+        self._answer(status, f"{status.phrase}\n".encode(), "text/plain; charset=utf-8", **more)
 
-    def _answer(
-        self, status: HTTPStatus, body: bytes, kind: str | None, more: dict[str, str] | None = None
-    ) -> None:
+    def _answer(self, status: HTTPStatus, body: bytes, kind: str | None, **more: str) -> None:
         self.send_response(status)
-        for name, value in {**HEADERS, **(more or {})}.items():
+        for name, value in (HEADERS | more).items():
             self.send_header(name, value)
         if kind is not None:
             self.send_header("Content-Type", kind)
@@ -198,23 +195,21 @@ class _Handler(BaseHTTPRequestHandler):
 _HOST = re.compile(r"(\[(?P<six>[0-9a-f:.]+)\]|(?P<name>[^\[\]:@/\s]+))(:[0-9]{1,5})?", re.ASCII)
 
 
-def trusted_host(values: Sequence[str], told: str) -> bool:
-    """Whether a request names this machine: as it was told to, or by a loopback address.
+def trusted_host(values: Sequence[str], listening: str) -> bool:
+    """Whether a request names this machine: by the host it listens on, or a loopback address.
 
-    Told to listen on all addresses, it does not know by which it is reached: then any will do, but
-    no other name. A web site that lets its own name point here (DNS rebinding) would come with
-    that name.
+    A server that listens on all addresses does not know by which it is reached: then any address
+    will do, but no other name. A web site that lets its own name point here (DNS rebinding) would
+    come with that name.
     """
-    if len(values) != 1:
-        return False
-    parts = _HOST.fullmatch(values[0].strip().lower())
+    parts = _HOST.fullmatch(values[0].strip().lower()) if len(values) == 1 else None
     if parts is None:
         return False
     host = parts["six"] or parts["name"]
-    if host in ("localhost", told):
+    if host in ("localhost", listening):
         return True
     try:
         address = ipaddress.ip_address(host)
-        return address.is_loopback or ipaddress.ip_address(told).is_unspecified
+        return address.is_loopback or ipaddress.ip_address(listening).is_unspecified
     except ValueError:
         return False

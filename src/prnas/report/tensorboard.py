@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from prnas.runs.events import Callback, RunStart
-from prnas.runs.folder import RECORDS
-from prnas.runs.names import TENSORBOARD
+from prnas.runs.names import RECORDS, TENSORBOARD
 from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Record, read_records
 from prnas.space.genotype import ROLES
 from prnas.space.pools import Pools
@@ -62,21 +61,15 @@ class TensorboardCallback(Callback):
         if self._writer is None:
             return
         for record in records:
-            match record:
-                case EpochRecord():
-                    self._writer.write(epoch_scalars(record), record.total_epoch + 1)
-                case BatchRecord():
-                    epochs_done = self._epochs_before(record.cycle) + record.epoch
-                    self._writer.write([("batch/changed", record.batch)], epochs_done + 1)
-                case CycleRecord():
-                    epochs_done = self._epochs_before(record.cycle + 1)
-                    self._writer.write(cycle_scalars(record), epochs_done)
-                case _:
-                    pass
+            if isinstance(record, EpochRecord):
+                self._writer.write(epoch_scalars(record), record.total_epoch + 1)
+            elif isinstance(record, BatchRecord):
+                epochs_done = sum(self._epochs_of_cycles[: record.cycle]) + record.epoch
+                self._writer.write([("batch/changed", record.batch)], epochs_done + 1)
+            elif isinstance(record, CycleRecord):
+                epochs_done = sum(self._epochs_of_cycles[: record.cycle + 1])
+                self._writer.write(cycle_scalars(record), epochs_done)
         self._writer.flush()
-
-    def _epochs_before(self, cycle: int) -> int:
-        return sum(self._epochs_of_cycles[:cycle])
 
 
 class TensorboardWriter:
@@ -90,12 +83,15 @@ class TensorboardWriter:
     def __init__(self, folder: Path) -> None:
         if not available():
             raise ImportError(MISSING)
-        # Imported only here: an extra, and slow. Its writer for people queues what it is given in
-        # a thread; the plain writer of records does as it is told.
+        # Imported only here: an extra, and slow. This plain writer of records writes at once; the
+        # package's usual writer queues in a thread.
         self._events: Any = importlib.import_module("tensorboardX.proto.event_pb2")
         writer: Any = importlib.import_module("tensorboardX.record_writer").RecordWriter
         folder.mkdir(parents=True, exist_ok=True)
-        self._file: Any = writer(str(_new_file(folder).resolve()))
+        # A name that is still free, and that sorts after those before it: TensorBoard reads so.
+        number = sum(1 for _ in folder.glob("events.out.tfevents.*"))
+        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{number:04d}"
+        self._file: Any = writer(str((folder / f"{name}.{os.getpid()}").resolve()))
         self._add(self._event(0, file_version="brain.Event:2"))
         # A session that starts at a step makes TensorBoard drop all earlier points from it on.
         start = self._events.SessionLog(status=self._events.SessionLog.START)
@@ -121,13 +117,6 @@ class TensorboardWriter:
 
     def _add(self, event: Any) -> None:
         self._file.write(event.SerializeToString())
-
-
-def _new_file(folder: Path) -> Path:
-    """A name that is still free, and that sorts after those before it: TensorBoard reads so."""
-    number = sum(1 for _ in folder.glob("events.out.tfevents.*"))
-    name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{number:04d}"
-    return folder / f"{name}.{os.getpid()}"
 
 
 def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
@@ -158,16 +147,15 @@ def cycle_scalars(record: CycleRecord) -> Iterator[Scalar]:
     yield from _numbers("average/discoverable", statistics.get("discoverable"))
     for role in ROLES:
         cell: dict[str, Any] = statistics.get(role, {})
-        edges: list[Any] = cell.get("edges", [])
         yield from _numbers(role, cell.get("cell"))
-        for number, edge in enumerate(edges):
+        for number, edge in enumerate(cell.get("edges", [])):
             yield from _numbers(f"{role}_edges/{number:02d}", edge)
 
 
-def _numbers(place: str, value: Any) -> Iterator[Scalar]:
+def _numbers(path: str, value: Any) -> Iterator[Scalar]:
     """Every number in nested objects, by its path; what a pool lacks is `None`."""
     if isinstance(value, dict):
         for name, inner in cast(dict[str, Any], value).items():
-            yield from _numbers(f"{place}/{name}", inner)
+            yield from _numbers(f"{path}/{name}", inner)
     elif isinstance(value, int | float):
-        yield place, value
+        yield path, value

@@ -1,14 +1,18 @@
 """The training of a final network for the page: its test error, confusion and head."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from prnas.io.errors import FormatError
-from prnas.report.confusion import confusion_of
-from prnas.report.picture_data import cell_picture
-from prnas.report.plain_data import pick, rounded, text_at, whole_at
-from prnas.report.view import Facts, RunInfo, View, seed_facts
+from prnas.models.confusions import confusions
+from prnas.report.plain_data import clipped, pick, rounded, text_at, whole_at
+from prnas.report.view import RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.records import Record, TrainedRecord
-from prnas.space.genotype import ROLES, Genotype
+from prnas.space.genotype import Genotype
+
+MOST_CLASSES = 120  # whose confusion is drawn as a matrix; of more, only the worst pairs are shown
+WORST_PAIRS = 12
+LONGEST_NAME = 200  # of a class: a matrix cannot show more
 
 
 class TrainingView(View):
@@ -34,7 +38,7 @@ class TrainingView(View):
             self.epochs.add(record)
 
     def data(self) -> dict[str, Any]:
-        info, trained = self.info, self.trained
+        info, config, trained = self.info, self.info.config, self.trained
         # Its genotype is in its config: the run is its own first argument.
         repeat = f"prnas retrain {info.quoted} {info.file('config.yaml')}"
         commands = self._commands(
@@ -45,16 +49,22 @@ class TrainingView(View):
                 ("Export the model", f"prnas export {info.quoted} -o model.onnx"),
             ],
         )
+        size = whole_at(config, "network.cells"), whole_at(config, "network.channels")
+        facts = facts_of(
+            ("Data", text_at(config, "data.name")),
+            ("Genotype", text_at(config, "genotype")),
+            ("Network", phrase("{} cells, {} channels at first", *size)),
+        )
         test = self.epochs.scores.get("test")
         error = 1 - test.accuracy if test else None
         return {
-            **self.common(self._facts(), commands),
+            **self.common(facts, commands),
             **({"seconds": rounded(trained.seconds)} if trained else {}),
             "test_error": rounded(trained.test_error if trained else error),
             "averaged_epochs": trained.averaged_epochs if trained else None,
             "network": self._network(),
             "confusion": confusion_of([trained]) if trained else None,
-            "genotype": self._pictures(),
+            "genotype": {"pictures": cell_pictures(self.genotype)} if self.genotype else None,
         }
 
     def _network(self) -> dict[str, Any] | None:
@@ -69,28 +79,40 @@ class TrainingView(View):
             "classes": len(self.trained.class_names),
         }
 
-    def _pictures(self) -> dict[str, Any] | None:
-        if self.genotype is None:
-            return None
-        return {"pictures": {role: cell_picture(self.genotype.cell(role)) for role in ROLES}}
-
-    def _facts(self) -> Facts:
-        config = self.info.config
-        facts: Facts = []
-        name = text_at(config, "data.name")
-        if name:
-            facts.append(("Data", name))
-        genotype = text_at(config, "genotype")
-        if genotype:
-            facts.append(("Genotype", genotype))
-        cells, channels = whole_at(config, "network.cells"), whole_at(config, "network.channels")
-        if cells and channels:
-            facts.append(("Network", f"{cells} cells, {channels} channels at first"))
-        return facts + seed_facts(self.info)
-
 
 def _genotype(data: Any) -> Genotype | None:
     try:
         return Genotype.from_json(data) if isinstance(data, dict) else None
     except FormatError:
         return None  # another way to say it; the page does without a drawing
+
+
+def confusion_of(trained: Sequence[TrainedRecord]) -> dict[str, Any] | None:
+    """The matrices of trainings on the same classes, added up (unless that is huge), and the pairs
+    of classes that are confused most; nothing of trainings on different classes.
+    """
+    names = trained[0].class_names
+    size = len(names)
+    if not all(is_sound(record) and record.class_names == names for record in trained):
+        return None
+    rows = zip(*(record.confusion for record in trained), strict=True)
+    counts = [[sum(cells) for cells in zip(*row, strict=True)] for row in rows]
+    worst = confusions(counts, WORST_PAIRS)
+    drawn = size <= MOST_CLASSES
+    used = range(size) if drawn else {i for pair in worst for i in (pair.true, pair.predicted)}
+    return {
+        "names": {str(i): clipped(names[i], LONGEST_NAME) for i in sorted(used)},
+        "size": size,
+        "counts": counts if drawn else None,
+        "worst": [
+            [pair.true, pair.predicted, pair.count, sum(counts[pair.true])] for pair in worst
+        ],
+    }
+
+
+def is_sound(record: TrainedRecord) -> bool:
+    """Whether there are classes, and counts for every two of them."""
+    size = len(record.class_names)
+    widths = [len(row) for row in record.confusion]
+    counts = (count for row in record.confusion for count in row)
+    return size > 0 and widths == [size] * size and all(count >= 0 for count in counts)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from prnas.report.group import GroupInfo
 from prnas.report.page import write_page
 from tests.support.synthetic_runs import NAMES
 from tests.support.views import search_view, training_view
@@ -101,7 +102,8 @@ def test_trainings_and_their_seeds(visit: Any, tmp_path: Path) -> None:
     assert seen.count(".confusion .right") == 3
     assert "cat" in seen.page.locator(".confusion").text_content()
     assert seen.count("[data-chart=error] .series") == 2
-    write_page(page, [training_view(f"seed-{seed}", seed) for seed in range(3)], "my <i>seeds")
+    group = GroupInfo("my <i>seeds", "runs/seeds")
+    write_page(page, [training_view(f"seed-{seed}", seed) for seed in range(3)], group)
     seen = visit(page)
     assert seen.text("h1").split() == ["my", "<i>seeds", "3", "runs", "finished"]
     assert "n = 3" in seen.text(".results")

@@ -60,18 +60,20 @@ def lay_out(
     middles = middles_of(graph, ports, spacing)
     top = min((middles[item] - h / 2 for item, h in enumerate(graph.heights)), default=0.0)
     middles = {item: middle - top for item, middle in middles.items()}
-    bands = _bands(graph, sizes, _climbs(graph, ports, middles), spacing)
+    levels = {key: middles[key[0]] + offset for key, offset in ports.items()}
+    bands = _bands(graph, sizes, levels, spacing)
     bottom = max((middles[item] + h / 2 for item, h in enumerate(graph.heights)), default=0.0)
-    boxes = tuple(
-        _centered(size, bands[graph.column_of[box]], middles[box]) for box, size in enumerate(sizes)
-    )
-    router = _Router(graph, ports, middles, bands, boxes, spacing.lead)
+    boxes: list[Rectangle] = []
+    for box, (width, height) in enumerate(sizes):
+        band = bands[graph.column_of[box]]
+        left = (band.left + band.right - width) / 2
+        boxes.append(Rectangle(left, middles[box] - height / 2, width, height))
     return Layout(
         width=bands[-1].right if bands else 0.0,
         height=bottom,
-        boxes=boxes,
+        boxes=tuple(boxes),
         columns=tuple(Rectangle(b.left, 0.0, b.right - b.left, bottom) for b in bands),
-        routes=tuple(router.routes()),
+        routes=tuple(_Router(graph, levels, bands, boxes, spacing.lead).routes()),
     )
 
 
@@ -82,20 +84,12 @@ class _Band(NamedTuple):
     right: float
 
 
-def _climbs(graph: Graph, ports: Ports, middles: dict[int, float]) -> list[float]:
-    """How far the steepest segment into each column rises or falls."""
-    climbs = [0.0] * len(graph.columns)
+def _bands(graph: Graph, sizes: Sequence[Size], levels: Ports, spacing: Spacing) -> list[_Band]:
+    climbs = [0.0] * len(graph.columns)  # of the steepest segment into each column
     for left, right, bundle in graph.segments():
-        start = middles[left] + ports[left, bundle, True]
-        end = middles[right] + ports[right, bundle, False]
         column = graph.column_of[right]
-        climbs[column] = max(climbs[column], abs(end - start))
-    return climbs
-
-
-def _bands(
-    graph: Graph, sizes: Sequence[Size], climbs: Sequence[float], spacing: Spacing
-) -> list[_Band]:
+        climb = abs(levels[right, bundle, False] - levels[left, bundle, True])
+        climbs[column] = max(climbs[column], climb)
     bands: list[_Band] = []
     for column, climb in zip(graph.columns, climbs, strict=True):
         gap = min(spacing.least_gap + spacing.slope * climb, spacing.most_gap)
@@ -105,16 +99,10 @@ def _bands(
     return bands
 
 
-def _centered(size: Size, band: _Band, middle: float) -> Rectangle:
-    left = (band.left + band.right - size.width) / 2
-    return Rectangle(left, middle - size.height / 2, size.width, size.height)
-
-
 @dataclass(frozen=True, slots=True)
 class _Router:
     graph: Graph
-    ports: Ports
-    middles: dict[int, float]
+    levels: Ports  # heights at which links leave and enter items
     bands: Sequence[_Band]
     boxes: Sequence[Rectangle]
     lead: float
@@ -134,24 +122,21 @@ class _Router:
             drawn.update(path)
 
     def _points(self, run: Sequence[Segment]) -> tuple[Point, ...]:
-        points = [self._start(run[0])]
+        first, _, bundle = run[0]
+        x = self._band(first).right
+        if not self.graph.is_bend(first):
+            x = self.boxes[first].x + self.boxes[first].width
+        points = [Point(x, self.levels[first, bundle, True])]
         for left, right, bundle in run:
-            band, next_band = (self.bands[self.graph.column_of[item]] for item in (left, right))
-            start = self.middles[left] + self.ports[left, bundle, True]
-            end = self.middles[right] + self.ports[right, bundle, False]
-            _line(points, Point(band.right, start))
-            _swing(points, Point(next_band.left - self.lead, end))
+            end = self.levels[right, bundle, False]
+            _line(points, Point(self._band(left).right, self.levels[left, bundle, True]))
+            _swing(points, Point(self._band(right).left - self.lead, end))
             if not self.graph.is_bend(right):
                 _line(points, Point(self.boxes[right].x, end))
         return tuple(points)
 
-    def _start(self, segment: Segment) -> Point:
-        item = segment.left
-        y = self.middles[item] + self.ports[item, segment.bundle, True]
-        if self.graph.is_bend(item):
-            return Point(self.bands[self.graph.column_of[item]].right, y)
-        box = self.boxes[item]
-        return Point(box.x + box.width, y)
+    def _band(self, item: int) -> _Band:
+        return self.bands[self.graph.column_of[item]]
 
 
 def _line(points: list[Point], end: Point) -> None:

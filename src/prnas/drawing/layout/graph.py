@@ -68,7 +68,14 @@ def build_graph(
         first, last = graph.column_of[link.source], graph.column_of[link.target]
         if first >= last:
             raise ValueError(f"link {number} does not lead to a later column")
-        between = [_bend(graph, bends, bundle, column) for column in range(first + 1, last)]
+        between: list[int] = []
+        for column in range(first + 1, last):
+            if (bundle, column) not in bends:
+                bends[bundle, column] = item = len(graph.heights)
+                graph.heights.append(0.0)
+                graph.columns[column].append(item)
+                graph.column_of[item] = column
+            between.append(bends[bundle, column])
         stops = [link.source, *between, link.target]
         graph.paths.append([Segment(a, b, bundle) for a, b in pairwise(stops)])
     graph.chains = _chains(bends)
@@ -76,16 +83,6 @@ def build_graph(
         graph.after[left].append(right)
         graph.before[right].append(left)
     return graph
-
-
-def _bend(graph: Graph, bends: dict[tuple[int, int], int], bundle: int, column: int) -> int:
-    key = (bundle, column)
-    if key not in bends:
-        bends[key] = item = len(graph.heights)
-        graph.heights.append(0.0)
-        graph.columns[column].append(item)
-        graph.column_of[item] = column
-    return bends[key]
 
 
 def _chains(bends: dict[tuple[int, int], int]) -> list[list[int]]:

@@ -50,31 +50,25 @@ def ports_of(graph: Graph, spacing: Spacing) -> Ports:
             ports.update({(item, bundle, leaves): 0.0 for bundle in bundles})
             continue
         ordered = sorted(bundles, key=lambda b: (sum(bundles[b]) / len(bundles[b]), b))
-        room = 0.7 * graph.heights[item] / max(1, len(ordered) - 1)
-        step = min(spacing.ports, room)
+        step = min(spacing.ports, 0.7 * graph.heights[item] / max(1, len(ordered) - 1))
         for i, bundle in enumerate(ordered):
             ports[item, bundle, leaves] = (i - (len(ordered) - 1) / 2) * step
     return ports
 
 
-def _pulls(graph: Graph, ports: Ports) -> dict[int, list[_Pull]]:
-    pulls: dict[int, list[_Pull]] = defaultdict(list)
-    for left, right, bundle in graph.segments():
-        # Long straight runs matter more than the last part of a link.
-        weight = (1.0, 2.0, 4.0)[graph.is_bend(left) + graph.is_bend(right)]
-        offset = ports[right, bundle, False] - ports[left, bundle, True]
-        pulls[left].append(_Pull(right, offset, weight))
-        pulls[right].append(_Pull(left, -offset, weight))
-    return pulls
-
-
 class _Heights:
     """The middle of every item, moved step by step without ever changing an order."""
 
-    def __init__(self, graph: Graph, pulls: dict[int, list[_Pull]], spacing: Spacing) -> None:
+    def __init__(self, graph: Graph, ports: Ports, spacing: Spacing) -> None:
         self.graph = graph
-        self.pulls = pulls
         self.spacing = spacing
+        self.pulls: dict[int, list[_Pull]] = defaultdict(list)
+        for left, right, bundle in graph.segments():
+            # Long straight runs matter more than the last part of a link.
+            weight = (1.0, 2.0, 4.0)[graph.is_bend(left) + graph.is_bend(right)]
+            offset = ports[right, bundle, False] - ports[left, bundle, True]
+            self.pulls[left].append(_Pull(right, offset, weight))
+            self.pulls[right].append(_Pull(left, -offset, weight))
         self.middle = dict.fromkeys(range(len(graph.heights)), 0.0)
         self.above: dict[int, int] = {}
         self.below: dict[int, int] = {}
@@ -88,12 +82,8 @@ class _Heights:
         free = self.spacing.lines if lines else self.spacing.boxes
         return (self.graph.heights[upper] + self.graph.heights[lower]) / 2 + free
 
-    def relax(self) -> None:
-        """Least squares of all climbs, one column at a time, forth and back."""
-        for column in (*self.graph.columns, *reversed(self.graph.columns)):
-            self._relax_column(column)
-
-    def _relax_column(self, column: list[int]) -> None:
+    def relax(self, column: list[int]) -> None:
+        """Least squares of a column's climbs."""
         # Pool adjacent violators: items that would come too close move as one block.
         blocks: list[tuple[float, float, int]] = []  # target of the first item, weight, items
         offsets = [0.0]
@@ -134,7 +124,7 @@ class _Heights:
         return least, most
 
     def straighten(self, groups: Sequence[list[int]]) -> None:
-        """Bring each group to one height; `groups` hold all items, no upper one after a lower.
+        """Bring each group to one height; `groups` hold all items, none after a group below it.
 
         Pushing downwards and upwards both keep the distances, and so does their mean.
         """
@@ -175,9 +165,10 @@ class _Heights:
 
 
 def middles_of(graph: Graph, ports: Ports, spacing: Spacing) -> dict[int, float]:
-    heights = _Heights(graph, _pulls(graph, ports), spacing)
+    heights = _Heights(graph, ports, spacing)
     for _ in range(_RELAXATIONS):
-        heights.relax()
+        for column in (*graph.columns, *reversed(graph.columns)):  # forth and back
+            heights.relax(column)
     groups = _groups(graph)
     heights.straighten(groups)
     for _ in range(_RELAXATIONS):
@@ -191,8 +182,7 @@ def middles_of(graph: Graph, ports: Ports, spacing: Spacing) -> dict[int, float]
 
 def _groups(graph: Graph) -> list[list[int]]:
     """All items, chains of bends together, ordered so that none comes after one below it."""
-    boxes = [[box] for box in range(graph.num_boxes)]
-    groups = [*boxes, *graph.chains]
+    groups = [[box] for box in range(graph.num_boxes)] + graph.chains
     while True:
         ordered = _from_top(graph, groups)
         rest = [group for group in groups if group not in ordered]
@@ -206,7 +196,7 @@ def _groups(graph: Graph) -> list[list[int]]:
 
 
 def _from_top(graph: Graph, groups: Sequence[list[int]]) -> list[list[int]]:
-    """Groups in an order from top to bottom; without the ones that a cycle keeps from one."""
+    """Groups from top to bottom, without those in a cycle, which have no such order."""
     group_of = {item: number for number, group in enumerate(groups) for item in group}
     below: dict[int, set[int]] = defaultdict(set)
     for column in graph.columns:

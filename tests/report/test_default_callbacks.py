@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from prnas.report import default_callbacks
 from prnas.report import page as report
-from prnas.report import page_callback as report_callback
-from prnas.report.page_callback import ReportCallback
+from prnas.report.default_callbacks import ReportCallback
 from tests.support.pages import data_of
 from tests.support.synthetic_runs import SESSION, search_records, write_search
 from tests.support.synthetic_search import play, quick, start_of
@@ -78,7 +78,7 @@ def test_a_report_that_fails_stops_nothing(folder: Path, monkeypatch: pytest.Mon
     def fail(*_: Any) -> None:
         raise ZeroDivisionError("a mistake of ours")
 
-    monkeypatch.setattr(report_callback, "write_page", fail)
+    monkeypatch.setattr(default_callbacks, "write_page", fail)
     play([ReportCallback(said.append)], folder=folder)
     assert len(said) == 2
     assert "a mistake of ours" in said[1]
