@@ -14,7 +14,6 @@ from prnas.io.errors import UserError
 from prnas.runs.attempt import Outcome, attempt, average
 from prnas.runs.state import Position
 
-
 OUTCOME = Outcome(torch.tensor(0.5), torch.tensor(1.0))
 
 
@@ -145,6 +144,7 @@ def test_what_is_known_to_fail_is_not_tried_again() -> None:
 
 def test_other_errors() -> None:
     run: Any = FakeRun()
+
     def broken() -> Outcome:
         raise RuntimeError("shapes do not match")
 

@@ -37,8 +37,7 @@ def is_measured(device: torch.device) -> bool:
 class ExecutionTrial:
     """Which way each step of a cycle goes: first both ways are timed, then the faster goes on."""
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.clock = clock
+    def __init__(self) -> None:
         self.seconds: dict[Execution, list[float]] = {way: [] for way in WAYS}
         self.decision: Execution | None = None
 
@@ -124,11 +123,7 @@ class SupernetExecution:
             supernet.execution = trial.decision or "fused"
             return step()
         supernet.execution = way = trial.way
-        self._synchronize()
-        start = trial.clock()
-        step()
-        self._synchronize()
-        trial.seconds[way].append(trial.clock() - start)
+        trial.seconds[way].append(self._timed(way, step))
         if trial.complete:
             self._decide()
         return None
@@ -155,9 +150,13 @@ class SupernetExecution:
             "on_message", f"supernet computed {decision} in this cycle (seconds a step: {times})"
         )
 
-    def _synchronize(self) -> None:
-        if self.search.processes.device.type in ("cuda", "mps", "xpu"):
-            torch.accelerator.synchronize()
+    def _timed(self, way: Execution, step: Callable[[], None]) -> float:
+        """The seconds that a step takes, computed in a way that is set already."""
+        _synchronize(self.search.processes.device)
+        start = time.perf_counter()
+        step()
+        _synchronize(self.search.processes.device)
+        return time.perf_counter() - start
 
     def state(self) -> dict[str, Any]:
         """Plain data for a checkpoint; nothing where nothing is measured."""
@@ -165,6 +164,12 @@ class SupernetExecution:
             return {}
         trial = {"trial": self.trial.state(), "steady": self.steady, "batch": self.batch}
         return {"execution": trial}
+
+
+def _synchronize(device: torch.device) -> None:
+    """Wait until a device has done all that it was given."""
+    if device.type in ("cuda", "mps", "xpu"):
+        torch.accelerator.synchronize()
 
 
 def fused_works(supernet: Supernet, shape: tuple[int, ...]) -> bool:
