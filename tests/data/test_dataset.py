@@ -101,7 +101,7 @@ def test_storage_auto_follows_the_memory_that_is_free(
         monkeypatch.setattr("prnas.data.dataset.free_memory", lambda free=free: free)
         assert isinstance(load_quietly(name=name).train, kind)
     cuda = torch.device("cuda")
-    monkeypatch.setattr("prnas.data.storage._free_cuda", lambda device: 3 * size)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (3 * size, 3 * size))
     from prnas.data.storage import fits
 
     assert fits(size, cuda, 0)

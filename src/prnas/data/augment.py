@@ -25,11 +25,7 @@ class Augmentation:
     normalization: Normalization
 
     def __call__(
-        self,
-        images: Tensor,
-        generator: torch.Generator,
-        total: int | None = None,
-        offset: int = 0,
+        self, images: Tensor, generator: torch.Generator, total: int | None = None, offset: int = 0
     ) -> Tensor:
         """`images` (uint8, n x C x H x W) as float32, channels last.
 
@@ -45,10 +41,7 @@ class Augmentation:
         draws = draws[offset : offset + number]
         rows, columns = torch.arange(height), torch.arange(width)
         if self.flip:
-            flipped = draws[:, :1] < 0.5
-            columns = torch.where(flipped, width - 1 - columns, columns)
-        else:
-            columns = columns.expand(number, width)
+            columns = torch.where(draws[:, :1] < 0.5, width - 1 - columns, columns)
         shifts = (draws[:, 1:3] * (2 * self.crop_padding + 1)).long() - self.crop_padding
         from_rows = rows + shifts[:, :1]
         from_columns = columns + shifts[:, 1:]
@@ -60,12 +53,14 @@ class Augmentation:
             cut_columns = _near(draws[:, 4:5], width, self.cutout)
             shown &= ~(cut_rows[:, :, None] & cut_columns[:, None, :])
         pixels = _moved(images, from_rows.clamp_(0, height - 1), from_columns.clamp_(0, width - 1))
-        return _normalized(pixels, self.normalization).mul_(shown[:, None].to(images.device))
+        return plain(pixels, self.normalization).mul_(shown[:, None].to(images.device))
 
 
 def plain(images: Tensor, normalization: Normalization) -> Tensor:
     """Images without augmentation, normalised: float32, channels last."""
-    return _normalized(images, normalization)
+    mean, std = normalization.tensors(images.device)
+    pixels = images.to(torch.float32, memory_format=torch.channels_last)
+    return pixels.div_(255).sub_(mean).div_(std)
 
 
 def _moved(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -82,12 +77,3 @@ def _near(draw: Tensor, length: int, side: int) -> Tensor:
     start = (draw * length).long() - side // 2
     positions = torch.arange(length)
     return (positions >= start) & (positions < start + side)
-
-
-def _normalized(images: Tensor, normalization: Normalization) -> Tensor:
-    mean, std = (
-        torch.tensor(values, dtype=torch.float32, device=images.device)[:, None, None]
-        for values in (normalization.mean, normalization.std)
-    )
-    pixels = images.to(torch.float32, memory_format=torch.channels_last)
-    return pixels.div_(255).sub_(mean).div_(std)

@@ -1,7 +1,4 @@
-"""The data sets that have names: contents, sources, licences, files.
-
-Mostly values, so that a test can bring its own. Light: no torch or numpy.
-"""
+"""The data sets that have names: contents, sources, licences, files. Light: no torch or numpy."""
 
 import os
 from dataclasses import dataclass
@@ -78,75 +75,63 @@ class IdxSpec:
         return (*self.train, *self.test)
 
 
-_MB = 1_000_000
-
-CIFAR10 = CifarSpec(
-    Download(
-        "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
-        "c32a1d4ab5d03f1284b67883e8d87530",
-        200 * _MB,
-    ),
-    folder="cifar-10-batches-bin",
-    train=tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
-    test=("test_batch.bin",),
-    images_per_file=(10_000, 10_000),
-    names_file="batches.meta.txt",
-    label_bytes=1,
-    num_classes=10,
-)
-CIFAR100 = CifarSpec(
-    Download(
-        "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
-        "03b5dce01913d631647c71ecec9e9cb8",
-        200 * _MB,
-    ),
-    folder="cifar-100-binary",
-    train=("train.bin",),
-    test=("test.bin",),
-    images_per_file=(50_000, 10_000),
-    names_file="fine_label_names.txt",
-    label_bytes=2,
-    num_classes=100,
-)
+def _cifar(name: str, md5: str) -> Download:
+    return Download(f"https://www.cs.toronto.edu/~kriz/{name}-binary.tar.gz", md5, 200_000_000)
 
 
 def _fashion(name: str, md5: str) -> Download:
     host = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
-    return Download(f"{host}/{name}-ubyte.gz", md5, 40 * _MB)
+    return Download(f"{host}/{name}-ubyte.gz", md5, 40_000_000)
 
-
-FASHION_MNIST = IdxSpec(
-    folder="fashion-mnist",
-    train=(
-        _fashion("train-images-idx3", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
-        _fashion("train-labels-idx1", "25c81989df183df01b3e8a0aad5dffbe"),
-    ),
-    test=(
-        _fashion("t10k-images-idx3", "bef4ecab320f06d8554ea6380940ec79"),
-        _fashion("t10k-labels-idx1", "bb300cfdad3c16e7a12a480ee83cd310"),
-    ),
-    numbers=(60_000, 10_000),
-    size=(28, 28),
-    class_names=(
-        *("T-shirt/top", "trouser", "pullover", "dress", "coat"),
-        *("sandal", "shirt", "sneaker", "bag", "ankle boot"),
-    ),
-)
 
 SPECS: dict[str, CifarSpec | IdxSpec] = {
-    "cifar10": CIFAR10,
-    "cifar100": CIFAR100,
-    "fashion-mnist": FASHION_MNIST,
+    "cifar10": CifarSpec(
+        _cifar("cifar-10", "c32a1d4ab5d03f1284b67883e8d87530"),
+        folder="cifar-10-batches-bin",
+        train=tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
+        test=("test_batch.bin",),
+        images_per_file=(10_000, 10_000),
+        names_file="batches.meta.txt",
+        label_bytes=1,
+        num_classes=10,
+    ),
+    "cifar100": CifarSpec(
+        _cifar("cifar-100", "03b5dce01913d631647c71ecec9e9cb8"),
+        folder="cifar-100-binary",
+        train=("train.bin",),
+        test=("test.bin",),
+        images_per_file=(50_000, 10_000),
+        names_file="fine_label_names.txt",
+        label_bytes=2,
+        num_classes=100,
+    ),
+    "fashion-mnist": IdxSpec(
+        folder="fashion-mnist",
+        train=(
+            _fashion("train-images-idx3", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"),
+            _fashion("train-labels-idx1", "25c81989df183df01b3e8a0aad5dffbe"),
+        ),
+        test=(
+            _fashion("t10k-images-idx3", "bef4ecab320f06d8554ea6380940ec79"),
+            _fashion("t10k-labels-idx1", "bb300cfdad3c16e7a12a480ee83cd310"),
+        ),
+        numbers=(60_000, 10_000),
+        size=(28, 28),
+        class_names=(
+            *("T-shirt/top", "trouser", "pullover", "dress", "coat"),
+            *("sandal", "shirt", "sneaker", "bag", "ankle boot"),
+        ),
+    ),
 }
 
-_CIFAR = ("small photographs", "www.cs.toronto.edu/~kriz/cifar.html", "none stated")
+_PHOTOGRAPHS = ("small photographs", "www.cs.toronto.edu/~kriz/cifar.html", "none stated")
 _DIGITS = ("handwritten digits", "the UCI repository, doi.org/10.24432/C50P49", "CC BY 4.0")
-_FASHION = ("articles of clothing", "github.com/zalandoresearch/fashion-mnist", "MIT")
+_CLOTHING = ("articles of clothing", "github.com/zalandoresearch/fashion-mnist", "MIT")
 ABOUT = {
     "digits": About(1438, 359, (1, 8, 8), 10, *_DIGITS),
-    "cifar10": About(50_000, 10_000, (3, 32, 32), 10, *_CIFAR),
-    "cifar100": About(50_000, 10_000, (3, 32, 32), 100, *_CIFAR),
-    "fashion-mnist": About(60_000, 10_000, (1, 28, 28), 10, *_FASHION),
+    "cifar10": About(50_000, 10_000, (3, 32, 32), 10, *_PHOTOGRAPHS),
+    "cifar100": About(50_000, 10_000, (3, 32, 32), 100, *_PHOTOGRAPHS),
+    "fashion-mnist": About(60_000, 10_000, (1, 28, 28), 10, *_CLOTHING),
 }
 
 

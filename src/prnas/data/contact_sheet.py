@@ -2,20 +2,19 @@
 
 import io
 import math
+from collections.abc import Callable
 
 import torch
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
 from prnas.data.augment import Augmentation
-from prnas.data.dataset import DataSet, Normalization
+from prnas.data.dataset import DataSet
 
 NUMBER = 12  # Number of images.
 VARIANTS = 6  # Number of augmentations of each image.
 _TILE = 72  # Least size in pixels; small images are enlarged by whole factors, and stay sharp.
-_GAP = 4
-_MARGIN = 16
-_LABEL = 18  # Height of a line of text.
+_GAP, _MARGIN, _LABEL = 4, 16, 18  # The last is the height of a line of text.
 _PAPER, _INK, _DIM = "#ffffff", "#222222", "#777777"
 
 
@@ -25,7 +24,9 @@ def contact_sheet(data: DataSet, augmentation: Augmentation, seed: int) -> bytes
     indices = _one_of_each_class(data.train.labels, generator)
     originals = data.train.fetch(indices).cpu()
     repeated = originals.repeat_interleave(VARIANTS, 0)
-    varied = _pixels(augmentation(repeated, generator), augmentation.normalization)
+    mean, std = augmentation.normalization.tensors(repeated.device)
+    normalized = augmentation(repeated, generator)
+    varied = normalized.mul(std).add(mean).mul(255).round().clamp(0, 255).byte()
     names = [data.class_names[label] for label in data.train.labels[indices].tolist()]
     return _draw(originals, varied.unflatten(0, (len(indices), VARIANTS)), names)
 
@@ -50,14 +51,6 @@ def _one_of_each_class(labels: Tensor, generator: torch.Generator) -> Tensor:
     return torch.tensor(chosen)
 
 
-def _pixels(images: Tensor, normalization: Normalization) -> Tensor:
-    """The pixels of normalised images."""
-    mean, std = (
-        torch.tensor(values)[:, None, None] for values in (normalization.mean, normalization.std)
-    )
-    return images.mul(std).add(mean).mul(255).round().clamp(0, 255).byte()
-
-
 def _draw(originals: Tensor, varied: Tensor, names: list[str]) -> bytes:
     height, width = originals.shape[2:]
     scale = max(1, math.ceil(_TILE / max(height, width)))
@@ -67,11 +60,9 @@ def _draw(originals: Tensor, varied: Tensor, names: list[str]) -> bytes:
     block = across * (1 + VARIANTS) + _GAP  # The original stands a little apart.
     columns = 2 if len(names) > 1 else 1
     rows = -(-len(names) // columns)
-    canvas = (
-        2 * _MARGIN + columns * block + (columns - 1) * 2 * _MARGIN - _GAP,
-        2 * _MARGIN + _LABEL + rows * down - _GAP,
-    )
-    sheet = Image.new("RGB", canvas, _PAPER)
+    width = columns * (block + 2 * _MARGIN) - _GAP
+    height = 2 * _MARGIN + _LABEL + rows * down - _GAP
+    sheet = Image.new("RGB", (width, height), _PAPER)
     draw = ImageDraw.Draw(sheet)
     font = ImageFont.load_default(13)
     for column in range(columns):
@@ -85,7 +76,8 @@ def _draw(originals: Tensor, varied: Tensor, names: list[str]) -> bytes:
         for variant in range(VARIANTS):
             x = left + (1 + variant) * across + _GAP
             sheet.paste(_image(varied[number, variant], size), (x, top))
-        draw.text((left, top + size[1] + 1), _fitting(draw, name, font, block), _INK, font)
+        label = _fitting(name, lambda text: draw.textlength(text, font), block)
+        draw.text((left, top + size[1] + 1), label, _INK, font)
     file = io.BytesIO()
     sheet.save(file, "PNG", optimize=True)
     return file.getvalue()
@@ -100,15 +92,10 @@ def _image(pixels: Tensor, size: tuple[int, int]) -> Image.Image:
     return image.resize(size, Image.Resampling.NEAREST if larger else Image.Resampling.BILINEAR)
 
 
-def _fitting(
-    draw: ImageDraw.ImageDraw,
-    text: str,
-    font: ImageFont.FreeTypeFont | ImageFont.ImageFont,
-    width: int,
-) -> str:
+def _fitting(text: str, length: Callable[[str], float], most: int) -> str:
+    """The text, cut off with dots where it is longer than `most`."""
     text = "".join(letter if letter.isprintable() else "?" for letter in text)[:200]
-    if draw.textlength(text, font) <= width:
-        return text
-    while text and draw.textlength(text + "...", font) > width:
-        text = text[:-1]
-    return text + "..."
+    end = ""
+    while text and length(text + end) > most:
+        text, end = text[:-1], "..."
+    return text + end

@@ -12,27 +12,15 @@ from torch import Tensor
 from prnas.config.sections import ImagesConfig
 from prnas.data.catalog import SPECS, CifarSpec, check_name, default_root
 from prnas.data.formats.cifar import read_cifar
-from prnas.data.formats.digits import read_digits
 from prnas.data.formats.folder import DEFAULT_SIZE, FolderOptions, read_folder
 from prnas.data.formats.idx import read_idx
-from prnas.data.formats.npz import read_npz
-from prnas.data.readers import ImageSet, resize
-from prnas.data.storage import Images, InMemory, Streamed, fits, in_memory, streamed
+from prnas.data.formats.npz import read_digits, read_npz
+from prnas.data.readers import ImageSet, Say, resize
+from prnas.data.storage import Images, Streamed, fits, in_memory
+from prnas.data.storage import InMemory as InMemory
 from prnas.io.errors import UserError
 from prnas.io.memory import free_memory
 
-__all__ = [
-    "DataSet",
-    "Images",
-    "InMemory",
-    "Normalization",
-    "Streamed",
-    "halves",
-    "load",
-    "normalization",
-]
-
-Say = Callable[[str], None]
 _BATCH_PIXELS = 2**23  # Values that are summed up together for the means.
 
 
@@ -66,13 +54,17 @@ class Normalization:
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
-
-def _on_stderr(message: str) -> None:
-    print(message, file=sys.stderr)
+    def tensors(self, device: torch.device) -> Tensor:
+        """Both, to be unpacked, each (C, 1, 1) in single precision."""
+        both = torch.tensor([self.mean, self.std], dtype=torch.float32, device=device)
+        return both[:, :, None, None]
 
 
 def load(
-    config: ImagesConfig, device: torch.device, say: Say = _on_stderr, free: float | None = None
+    config: ImagesConfig,
+    device: torch.device,
+    say: Say = lambda note: print(note, file=sys.stderr),
+    free: float | None = None,
 ) -> DataSet:
     """The set that the config names; downloaded if need be. `close` it at the end.
 
@@ -96,7 +88,7 @@ def load(
     if in_memory_if(num_bytes) or (there and config.storage == "auto"):
         parts: list[Images] = [in_memory(part, device) for part in (train, test)]
     else:
-        parts = [streamed(part, config.workers, device) for part in (train, test)]
+        parts = [Streamed(part, config.workers, device) for part in (train, test)]
     return DataSet(config.name, parts[0], parts[1], images.class_names)
 
 
@@ -113,7 +105,7 @@ def _read(
             return read_cifar(spec, root, say)
         return read_idx(spec, root, say)
     if kind == "npz":
-        return read_npz(_expanded(path), config.test_share, lambda: int(room / 2), say)
+        return read_npz(_expanded(path), config.test_share, room / 2, say)
     options = FolderOptions(
         size=config.image_size or DEFAULT_SIZE,
         test_share=config.test_share,
@@ -160,30 +152,20 @@ def halves(
 
 
 def normalization(images: Images, indices: Tensor | None = None) -> Normalization:
-    """Exact mean and deviation over all of the images, or those at `indices`.
-
-    A channel that is the same everywhere has no deviation; it gets 1.
-    """
+    """Exact mean and deviation of all images or of those at `indices`; a constant channel has 1."""
     if indices is None:
         indices = torch.arange(len(images))
     channels, height, width = images.shape
-    chunks = indices.split(max(1, _BATCH_PIXELS // (channels * height * width)))
-    sums, squares = [0] * channels, [0] * channels
-    for number, chunk in enumerate(chunks):
-        pixels = images.fetch(chunk)
-        if number + 1 < len(chunks):
-            images.ahead(chunks[number + 1])
-        for channel in range(channels):
-            # Sums of whole numbers, by the counts of all 256 values: nothing is rounded.
-            plane = pixels[:, channel].reshape(-1)
-            for value, count in enumerate(torch.bincount(plane, minlength=256).tolist()):
-                sums[channel] += value * count
-                squares[channel] += value * value * count
+    sums = squares = torch.zeros(channels, dtype=torch.int64)
+    # Sums of whole numbers: nothing is rounded.
+    for _, pixels in images.batches(indices, max(1, _BATCH_PIXELS // math.prod(images.shape))):
+        sums = sums + pixels.sum((0, 2, 3), dtype=torch.int64).cpu()
+        squares = squares + pixels.int().square().sum((0, 2, 3), dtype=torch.int64).cpu()
     total = len(indices) * height * width
     if not total:
         raise UserError("there are no images to take the mean of")
-    mean = tuple(value / (255 * total) for value in sums)
-    pairs = zip(sums, squares, strict=True)
+    mean = tuple(value / (255 * total) for value in sums.tolist())
+    pairs = zip(sums.tolist(), squares.tolist(), strict=True)
     variances = [total * square - value * value for value, square in pairs]
     std = tuple(math.sqrt(value) / (255 * total) if value else 1.0 for value in variances)
     return Normalization(mean, std)

@@ -51,10 +51,8 @@ def without_network(files: str, folder: Path) -> str:
 
 def verify(path: Path, wanted: Download) -> None:
     """A `UserError` unless the file is the one that its makers published."""
-    digest = hashlib.md5(usedforsecurity=False)
     with cannot(f"read {path}"), path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
+        digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
     if digest.hexdigest() != wanted.md5:
         raise UserError(
             f"{path} is damaged, or is not the file of {wanted.url}: its MD5 is "

@@ -1,6 +1,9 @@
 """Image files: read as squares of 8-bit pixels, or refused with a reason."""
 
+import os
 import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,19 +46,23 @@ def endings() -> frozenset[str]:
     return frozenset(ending for ending, name in extensions if name in formats())
 
 
+def files_in(folder: Path, onerror: Callable[[OSError], None]) -> Iterator[Path]:
+    """All files in a folder and the folders within it, sorted, without hidden ones.
+
+    Links to files are followed; those to folders are not, since they can lead in circles.
+    """
+    for inner, folders, names in os.walk(folder, onerror=onerror):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(inner, name) for name in sorted(names) if not name.startswith("."))
+
+
 def is_grey(path: Path) -> bool:
     """Whether a file holds a grey image; a cheap check whether it can be read at all."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # What Pillow warns of is refused below.
-        try:
-            with _opened(path) as image:
-                grey = image.mode in _GREY or _is_sixteen_bit(image)
-                image.verify()
-        except BrokenPictureError:
-            raise
-        except Exception as error:  # Damaged files make Pillow raise almost anything.
-            raise BrokenPictureError(path, _reason(error)) from None
-    return grey
+    # What Pillow warns of is refused.
+    with warnings.catch_warnings(action="ignore"), _opened(path) as image:
+        grey = image.mode in _GREY or _is_sixteen_bit(image)
+        image.verify()
+        return grey
 
 
 def read_picture(
@@ -66,16 +73,11 @@ def read_picture(
     `size` is that of a square, or (height, width).
     """
     longest = size if isinstance(size, int) else max(size)
-    try:
-        with _opened(path) as image:
-            image.draft(None, (2 * longest, 2 * longest))  # Large JPEGs decode at a fraction.
-            upright = ImageOps.exif_transpose(image)
-            plain = _grey(upright) if channels == 1 else _colours(upright)
-            pixels = np.asarray(resized(plain, size))
-    except BrokenPictureError:
-        raise
-    except Exception as error:
-        raise BrokenPictureError(path, _reason(error)) from None
+    with _opened(path) as image:
+        image.draft(None, (2 * longest, 2 * longest))  # Large JPEGs decode at a fraction.
+        upright = ImageOps.exif_transpose(image)
+        plain = _grey(upright) if channels == 1 else _colours(upright)
+        pixels = np.asarray(resized(plain, size))
     return pixels[None] if channels == 1 else pixels.transpose(2, 0, 1)
 
 
@@ -95,21 +97,23 @@ def resized(image: Image.Image, size: int | tuple[int, int]) -> Image.Image:
     return image.resize((columns, rows), Image.Resampling.BILINEAR, box=box)
 
 
-def _opened(path: Path) -> Image.Image:
-    """An image, of which only the header was read."""
-    image = Image.open(path, formats=formats())
-    width, height = image.size
-    if width * height > MOST_PIXELS:
-        image.close()
-        raise BrokenPictureError(
-            path, f"{width} x {height} pixels are too many (at most {MOST_PIXELS})"
-        )
-    if image.mode in ("I", "F") and not _is_sixteen_bit(image):
-        image.close()
-        raise BrokenPictureError(
-            path, "32-bit pixels have no fixed range; save it with 8 or 16 bits"
-        )
-    return image
+@contextmanager
+def _opened(path: Path) -> Generator[Image.Image]:
+    """An image, of which only the header was read. All errors become a `BrokenPictureError`."""
+    try:
+        with Image.open(path, formats=formats()) as image:
+            width, height = image.size
+            if width * height > MOST_PIXELS:
+                reason = f"{width} x {height} pixels are too many (at most {MOST_PIXELS})"
+                raise BrokenPictureError(path, reason)
+            if image.mode in ("I", "F") and not _is_sixteen_bit(image):
+                reason = "32-bit pixels have no fixed range; save it with 8 or 16 bits"
+                raise BrokenPictureError(path, reason)
+            yield image
+    except BrokenPictureError:
+        raise
+    except Exception as error:  # Damaged files make Pillow raise almost anything.
+        raise BrokenPictureError(path, _reason(error)) from None
 
 
 def _is_sixteen_bit(image: Image.Image) -> bool:

@@ -3,9 +3,10 @@
 Readers are plain values that are sent to worker processes, without the files that they hold open.
 """
 
+import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ from prnas.data.image_files import read_picture, resized
 Shape = tuple[int, int, int]
 Pixels = NDArray[np.uint8]
 Indices = NDArray[np.int64]
+Say = Callable[[str], None]  # Shows a note to people.
 
 
 class ImageReader(Protocol):
@@ -40,11 +42,12 @@ class ArrayReader:
     """An array of images in memory, (number, channels, height, width)."""
 
     array: Pixels
-    resident: bool = True
+    resident = True
 
     @property
     def shape(self) -> Shape:
-        return _three(self.array.shape[1:])
+        channels, height, width = self.array.shape[1:]
+        return channels, height, width
 
     def __len__(self) -> int:
         return len(self.array)
@@ -63,36 +66,36 @@ class Piece:
     skip: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MappedReader:
     """Images in mapped files, which the operating system reads as they are needed."""
 
     pieces: tuple[Piece, ...]
     shape: Shape
     channels_last: bool = False
-    resident: bool = False
+    subset: Indices | None = None  # The only images of the files that it has.
+    resident = False
 
     def __len__(self) -> int:
-        return sum(piece.number for piece in self.pieces)
+        total = sum(piece.number for piece in self.pieces)
+        return total if self.subset is None else len(self.subset)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "_maps"}
 
     @cached_property
     def _maps(self) -> list[Pixels]:
-        length = int(np.prod(self.shape))
-        return [
-            np.memmap(
-                piece.path,
-                np.uint8,
-                mode="r",
-                offset=piece.offset,
-                shape=(piece.number, piece.skip + length),
-            )[:, piece.skip :]
-            for piece in self.pieces
-        ]
+        length = math.prod(self.shape)
+        maps: list[Pixels] = []
+        for piece in self.pieces:
+            size = (piece.number, piece.skip + length)
+            records = np.memmap(piece.path, np.uint8, "r", piece.offset, size)
+            maps.append(records[:, piece.skip :])
+        return maps
 
     def read(self, indices: Indices) -> Pixels:
+        if self.subset is not None:
+            indices = self.subset[indices]
         channels, height, width = self.shape
         flat = np.empty((len(indices), channels * height * width), np.uint8)
         start = 0
@@ -111,39 +114,16 @@ class FileReader:
 
     paths: tuple[Path, ...]
     shape: Shape
-    resident: bool = False
+    resident = False
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def read(self, indices: Indices) -> Pixels:
         channels, size, _ = self.shape
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow's warnings; what matters is refused.
+        with warnings.catch_warnings(action="ignore"):  # Pillow's; what matters is refused.
             images = [read_picture(self.paths[index], size, channels) for index in indices.tolist()]
         return np.stack(images) if images else np.empty((0, *self.shape), np.uint8)
-
-
-@dataclass(frozen=True, eq=False)
-class SubsetReader:
-    """A subset of the images of another reader."""
-
-    reader: ImageReader
-    indices: Indices
-
-    @property
-    def shape(self) -> Shape:
-        return self.reader.shape
-
-    @property
-    def resident(self) -> bool:
-        return self.reader.resident
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def read(self, indices: Indices) -> Pixels:
-        return self.reader.read(self.indices[indices])
 
 
 @dataclass(frozen=True)
@@ -180,6 +160,11 @@ class LabelledImages:
     reader: ImageReader
     labels: Indices
 
+    def subset(self, indices: Indices) -> "LabelledImages":
+        if isinstance(self.reader, MappedReader) and self.reader.subset is None:
+            return LabelledImages(replace(self.reader, subset=indices), self.labels[indices])
+        return LabelledImages(ArrayReader(self.reader.read(indices)), self.labels[indices])
+
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
@@ -195,8 +180,3 @@ def resize(part: LabelledImages, size: int | None) -> LabelledImages:
     if size is None or part.reader.shape[1:] == (size, size):
         return part
     return LabelledImages(ResizingReader(part.reader, size), part.labels)
-
-
-def _three(shape: Sequence[int]) -> Shape:
-    channels, height, width = shape
-    return channels, height, width

@@ -1,79 +1,75 @@
 """Storage of a set's images: in the device's memory, or read as they are needed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import Protocol
+from itertools import zip_longest
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from prnas.data.readers import ArrayReader, ImageReader, LabelledImages, Pixels
+from prnas.data.readers import ArrayReader, LabelledImages, Pixels, Shape
 from prnas.data.workers import Workers, result
 
 _CHUNK_BYTES = 2**26  # Bytes that are read at once on the way to the device.
 _TASK = 32  # Number of images that a worker reads at a time.
 
 
-class Images(Protocol):
+class Images:
     """A set of images, in memory or streamed."""
 
-    labels: Tensor  # Classes, int64, on the CPU.
-    shape: tuple[int, int, int]  # Channels, height, width.
-
-    def __len__(self) -> int: ...
-    def fetch(self, indices: Tensor) -> Tensor:
-        """Images, uint8 (n, C, H, W) on the device, by their indices (int64, on the CPU)."""
-        ...
-
-    def ahead(self, indices: Tensor) -> None:
-        """A hint that these images will be fetched soon, in this order."""
-        ...
-
-    def close(self) -> None: ...
-
-
-class InMemory:
-    """Images on the device."""
-
-    def __init__(self, pixels: Tensor, labels: Tensor) -> None:
-        self.pixels = pixels
-        self.labels = labels
-        channels, height, width = pixels.shape[1:]
-        self.shape = (channels, height, width)
+    def __init__(self, labels: Tensor, shape: Shape) -> None:
+        self.labels = labels  # Classes, int64, on the CPU.
+        self.shape = shape
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def fetch(self, indices: Tensor) -> Tensor:
-        return self.pixels.index_select(0, indices.to(self.pixels.device))
+        """Images, uint8 (n, C, H, W) on the device, by their indices (int64, on the CPU)."""
+        raise NotImplementedError
 
     def ahead(self, indices: Tensor) -> None:
-        pass
+        """A hint that these images will be fetched soon, in this order."""
 
     def close(self) -> None:
-        pass
+        """End what reads the images."""
+
+    def batches(self, indices: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """The images at `indices` in batches: the indices and the pixels of each."""
+        batches = indices.split(size)
+        for batch, following in zip_longest(batches, batches[1:]):
+            pixels = self.fetch(batch)
+            if following is not None:
+                self.ahead(following)
+            yield batch, pixels
 
 
-class Streamed:
+class InMemory(Images):
+    """Images on the device."""
+
+    def __init__(self, pixels: Tensor, labels: Tensor) -> None:
+        channels, height, width = pixels.shape[1:]
+        super().__init__(labels, (channels, height, width))
+        self.pixels = pixels
+
+    def fetch(self, indices: Tensor) -> Tensor:
+        return self.pixels.index_select(0, indices.to(self.pixels.device))
+
+
+class Streamed(Images):
     """Images that are read as they are needed, by worker processes if there are any.
 
     The images depend on the indices alone, never on the workers or on the hints.
     """
 
-    def __init__(
-        self, reader: ImageReader, labels: Tensor, workers: int, device: torch.device
-    ) -> None:
-        self.labels = labels
-        self.shape = reader.shape
-        self._reader = reader
-        self._device = device
-        self._workers = Workers(reader, workers) if workers and not reader.resident else None
+    def __init__(self, part: LabelledImages, workers: int, device: torch.device) -> None:
+        super().__init__(torch.from_numpy(part.labels), part.reader.shape)
+        self._reader, self._device = part.reader, device
+        use_workers = workers and not part.reader.resident
+        self._workers = Workers(part.reader, workers) if use_workers else None
         # For each image that is being read: its task, and its row in the result. Oldest first.
         self._pending: dict[int, tuple[Future[Pixels], int]] = {}
-
-    def __len__(self) -> int:
-        return len(self._reader)
 
     def fetch(self, indices: Tensor) -> Tensor:
         if self._workers is None:
@@ -99,9 +95,9 @@ class Streamed:
         missing = [index for index in dict.fromkeys(indices) if index not in self._pending]
         size = max(1, min(_TASK, -(-len(missing) // workers.number)))
         for start in range(0, len(missing), size):
-            some = missing[start : start + size]
-            task = workers.read(np.array(some, np.int64))
-            self._pending.update((index, (task, row)) for row, index in enumerate(some))
+            chunk = missing[start : start + size]
+            task = workers.read(np.array(chunk, np.int64))
+            self._pending.update((index, (task, row)) for row, index in enumerate(chunk))
 
     def _collect(self, workers: Workers, indices: list[int]) -> Pixels:
         self._submit(workers, indices)
@@ -117,12 +113,8 @@ class Streamed:
 def fits(num_bytes: int, device: torch.device, free: float) -> bool:
     """Whether a set fits into memory, of which `free` bytes are left, with room for the run."""
     if device.type == "cuda":
-        return num_bytes <= _free_cuda(device) // 3
+        return num_bytes <= torch.cuda.mem_get_info(device)[0] // 3
     return num_bytes <= free / 2
-
-
-def _free_cuda(device: torch.device) -> int:
-    return torch.cuda.mem_get_info(device)[0]
 
 
 def in_memory(part: LabelledImages, device: torch.device) -> InMemory:
@@ -136,7 +128,3 @@ def in_memory(part: LabelledImages, device: torch.device) -> InMemory:
         indices = np.arange(start, min(start + step, number), dtype=np.int64)
         pixels[start : start + step] = torch.from_numpy(np.ascontiguousarray(reader.read(indices)))
     return InMemory(pixels, torch.from_numpy(part.labels))
-
-
-def streamed(part: LabelledImages, workers: int, device: torch.device) -> Streamed:
-    return Streamed(part.reader, torch.from_numpy(part.labels), workers, device)

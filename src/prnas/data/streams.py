@@ -26,13 +26,9 @@ class Stream:
             raise UserError("a stream needs at least one image")
         if not 0 <= rank < world_size:
             raise ValueError(f"rank {rank} is not one of {world_size} processes")
-        self._images = images
-        self._indices = indices
-        self._seed = seed
-        self._rank = rank
-        self._world_size = world_size
-        self._passes = 0
-        self._position = 0
+        self._images, self._indices, self._seed = images, indices, seed
+        self._rank, self._world_size = rank, world_size
+        self._passes, self._position = 0, 0
         self._orders: dict[int, Tensor] = {}
 
     def next(self, number: int) -> tuple[Tensor, Tensor]:
@@ -42,12 +38,14 @@ class Stream:
         """
         if number < 1:
             raise ValueError(f"a batch has at least one image, got {number}")
-        together = number * self._world_size
-        taken, self._passes, self._position = self._take(self._passes, self._position, together)
-        own = self._slice(taken, number)
+        own, self._passes, self._position = self._take(self._passes, self._position, number)
         images = self._images.fetch(own)
         labels = self._images.labels[own].to(images.device)
-        self._announce(number)
+        passes, position, coming = self._passes, self._position, list[Tensor]()
+        for _ in range(_AHEAD):
+            taken, passes, position = self._take(passes, position, number)
+            coming.append(taken)
+        self._images.ahead(torch.cat(coming))
         return images, labels
 
     def state(self) -> dict[str, int]:
@@ -66,16 +64,18 @@ class Stream:
         self._passes, self._position = passes, position
 
     def _take(self, passes: int, position: int, number: int) -> tuple[Tensor, int, int]:
-        """Indices from a position on, and the position after them."""
+        """The `number` indices of this process from a position on, and where all of them end."""
         parts: list[Tensor] = []
-        while number:
-            part = self._order(passes)[position : position + number]
+        missing = number * self._world_size
+        while missing:
+            part = self._order(passes)[position : position + missing]
             parts.append(part)
-            number -= len(part)
+            missing -= len(part)
             position += len(part)
             if position == len(self._indices):
                 passes, position = passes + 1, 0
-        return torch.cat(parts), passes, position
+        own = torch.cat(parts)[self._rank * number : (self._rank + 1) * number]
+        return own, passes, position
 
     def _order(self, number: int) -> Tensor:
         """The indices in the order of one pass."""
@@ -87,15 +87,3 @@ class Stream:
             latest = list(self._orders.items())[-2:]
             self._orders = dict([*latest, (number, order)])
         return self._orders[number]
-
-    def _slice(self, taken: Tensor, number: int) -> Tensor:
-        return taken[self._rank * number : (self._rank + 1) * number]
-
-    def _announce(self, number: int) -> None:
-        passes, position = self._passes, self._position
-        coming: list[Tensor] = []
-        for _ in range(_AHEAD):
-            together = number * self._world_size
-            taken, passes, position = self._take(passes, position, together)
-            coming.append(self._slice(taken, number))
-        self._images.ahead(torch.cat(coming))

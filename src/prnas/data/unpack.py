@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 from prnas.io.errors import UserError, cannot
 
 _SPARE = 1 << 20  # Bytes for headers and small files that are not needed.
-_CHUNK = 1 << 20
 _MOST_EMPTY = 100  # Reads after the end; tarfile itself needs one or two.
 
 
@@ -53,8 +52,15 @@ def unpack_tar(archive: Path, folder: str, sizes: Mapping[str, int], into: Path)
             with tarfile.open(fileobj=bounded, mode="r|") as members:  # pyright: ignore
                 for member in members:
                     _check(archive, member)
-                    if name := wanted.get(str(PurePosixPath(member.name))):
-                        _unpack(archive, members, member, sizes[name], scratch / name)
+                    name = wanted.get(str(PurePosixPath(member.name)))
+                    if name is None:
+                        continue
+                    stream = members.extractfile(member) if member.isfile() else None
+                    if stream is None or member.size > sizes[name]:
+                        limit = f"a file of at most {sizes[name]} bytes"
+                        raise UserError(f"{archive}: '{member.name}' is not {limit}")
+                    with (scratch / name).open("wb") as file:
+                        shutil.copyfileobj(stream, file)
         into.mkdir(exist_ok=True)
         for file in scratch.iterdir():
             file.chmod(0o644)
@@ -88,14 +94,3 @@ def _check(archive: Path, member: tarfile.TarInfo) -> None:
             f"{archive} holds '{member.name:.100}', which is not a plain file inside it; "
             "nothing was unpacked"
         )
-
-
-def _unpack(
-    archive: Path, members: tarfile.TarFile, member: tarfile.TarInfo, most: int, target: Path
-) -> None:
-    stream = members.extractfile(member) if member.isfile() else None
-    if stream is None or member.size > most:
-        raise UserError(f"{archive}: '{member.name}' is not a file of at most {most} bytes")
-    with target.open("wb") as file:
-        while chunk := stream.read(_CHUNK):
-            file.write(chunk)

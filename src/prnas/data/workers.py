@@ -4,8 +4,10 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Generator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 
 from prnas.data.readers import ImageReader, Indices, Pixels
@@ -25,28 +27,28 @@ class Workers:
         )
 
     def read(self, indices: Indices) -> Future[Pixels]:
-        try:
+        with _explained():
             return self._pool.submit(_read, indices)
-        except BrokenProcessPool:
-            raise _died() from None
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)
 
 
 def result(task: "Future[Pixels]") -> Pixels:
-    try:
+    with _explained():
         return task.result()
+
+
+@contextmanager
+def _explained() -> Generator[None]:
+    try:
+        yield
     except BrokenProcessPool:
-        raise _died() from None
-
-
-def _died() -> UserError:
-    return UserError(
-        "a process that reads images has ended unexpectedly, perhaps for lack of memory. Set "
-        "data.workers=0 to read in the main process. (A script of your own must do its work "
-        "under `if __name__ == '__main__':`, since worker processes import it.)"
-    )
+        raise UserError(
+            "a process that reads images has ended unexpectedly, perhaps for lack of memory. Set "
+            "data.workers=0 to read in the main process. (A script of your own must do its work "
+            "under `if __name__ == '__main__':`, since worker processes import it.)"
+        ) from None
 
 
 def _begin(reader: ImageReader) -> None:

@@ -9,9 +9,9 @@ from prnas.exporting.onnx import as_onnx, check_onnx
 from prnas.exporting.python_file import as_python
 from prnas.exporting.target import NORMALIZING, Format, Target, check_free, find_target, write
 from prnas.exporting.torch_program import INPUT, as_program, describe
-from prnas.exporting.verify import Agreement, batches_in_words, compare, reference_batches
+from prnas.exporting.verify import BATCHES, Agreement, compare, reference_batches
 from prnas.io.errors import UserError
-from prnas.models.model import CARD, WEIGHTS, Model, load, network_of, save_model
+from prnas.models.model import CARD, WEIGHTS, Model, load, network_of, save_model, weights_of
 
 CHECKED_WITH: dict[Format, str] = {
     "safetensors": "loaded again",
@@ -67,11 +67,12 @@ def export(
         contents, agreement = _made(ready, target, normalize, Path(folder))
     progress("writing")
     write(target, contents)
+    sizes = " and ".join(map(str, BATCHES))
     return Exported(
         target.file_format,
         target.files,
         _takes(target.file_format, normalize),
-        f"{CHECKED_WITH[target.file_format]}, on random images in batches of {batches_in_words()}",
+        f"{CHECKED_WITH[target.file_format]}, on random images in batches of {sizes}",
         agreement.difference,
         agreement.logit,
         agreement.rounding,
@@ -82,12 +83,7 @@ def export(
 def _copy(model: Model) -> Model:
     """The same on the CPU, in single precision and for evaluation, without an auxiliary head."""
     network = network_of(model.card)
-    weights = {
-        name: tensor.cpu()
-        for name, tensor in model.network.state_dict().items()
-        if not name.startswith("auxiliary.")
-    }
-    network.load_state_dict(weights)
+    network.load_state_dict(weights_of(model.network))
     return Model(network, model.card).eval()
 
 
@@ -123,24 +119,19 @@ def _takes(file_format: Format, normalize: bool) -> str:
     return INPUT[normalize]
 
 
-def _loading(target: Target) -> tuple[str, ...]:
-    name = repr(str(target.entry))
-    match target.file_format:
-        case "safetensors":
-            weights = repr(str(target.files[0]))
-            return (
-                f"model = prnas.load({name})",
-                f"weights = safetensors.torch.load_file({weights})  # without prnas",
-            )
-        case "onnx":
-            return (
-                f"session = onnxruntime.InferenceSession({name})",
-                '(logits,) = session.run(None, {"images": images})',
-            )
-        case "pt2":
-            return (f"network = torch.export.load({name}).module()", "logits = network(images)")
-        case "python":
-            return (
-                f"from {target.entry.stem} import load, normalize",
-                "logits = load()(normalize(pixels))",
-            )
+def _loading(target: Target) -> tuple[str, str]:
+    path, module = repr(str(target.entry)), target.entry.stem
+    weights = repr(str(target.files[0]))
+    lines: dict[Format, tuple[str, str]] = {
+        "safetensors": (
+            f"model = prnas.load({path})",
+            f"weights = safetensors.torch.load_file({weights})  # without prnas",
+        ),
+        "onnx": (
+            f"session = onnxruntime.InferenceSession({path})",
+            '(logits,) = session.run(None, {"images": images})',
+        ),
+        "pt2": (f"network = torch.export.load({path}).module()", "logits = network(images)"),
+        "python": (f"from {module} import load, normalize", "logits = load()(normalize(pixels))"),
+    }
+    return lines[target.file_format]

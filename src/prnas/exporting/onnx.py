@@ -8,14 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from prnas.exporting.torch_program import SHAPES, quiet, trace
+from prnas.exporting.torch_program import SHAPES, first_line, quiet, trace
 from prnas.exporting.verify import Agreement, ReferenceBatch, compare
 from prnas.io.errors import UserError
 from prnas.models.model import Model
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 MOST_BYTES = 2_000_000_000  # of one file: protobuf's limit is 2 GiB
-ERRORS_ONLY = 3
 
 
 def check_onnx() -> None:
@@ -36,7 +35,7 @@ def as_onnx(
     model: Model, normalize: bool, metadata: dict[str, str], batches: list[ReferenceBatch]
 ) -> tuple[bytes, Agreement]:
     """The file, and how far its logits are from the model's; a `UserError` if too far."""
-    size = sum(one.numel() * one.element_size() for one in model.state_dict().values())
+    size = sum(tensor.nbytes for tensor in model.state_dict().values())
     if size > MOST_BYTES:
         raise UserError(f"an ONNX file holds 2 GB at most; the weights have {size / 1e9:.1f} GB")
     try:
@@ -45,8 +44,8 @@ def as_onnx(
     except UserError:
         raise
     except Exception as error:
-        first = str(error).strip().partition("\n")[0]
-        raise UserError(f"this network cannot be exported to ONNX: {first:.200}") from error
+        reason = first_line(error)
+        raise UserError(f"this network cannot be exported to ONNX: {reason}") from error
 
     def compute(batch: ReferenceBatch) -> Tensor:
         images = batch.inputs(normalize).numpy()
@@ -83,6 +82,6 @@ def _session(data: bytes) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = ERRORS_ONLY
+    options.log_severity_level = 3  # Errors only.
     options.intra_op_num_threads = torch.get_num_threads()
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])

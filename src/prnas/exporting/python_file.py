@@ -38,8 +38,7 @@ def as_python(
     (folder / f"{name}.py").write_bytes(source)
     (folder / f"{name}.safetensors").write_bytes(weights)
     logits = _run(folder, name, batches)
-    agreement = compare(batches, lambda batch: logits[len(batch.pixels)], f"{name}.py")
-    return source, agreement
+    return source, compare(batches, lambda batch: logits[len(batch.pixels)], f"{name}.py")
 
 
 def _ramp_logits(model: Model) -> list[float]:
@@ -54,20 +53,12 @@ def _run(folder: Path, name: str, batches: list[ReferenceBatch]) -> dict[int, Te
     """The logits that the file gives, by the size of the batch."""
     images = folder / "0.safetensors"  # No module can have this name.
     save_file({str(len(batch.pixels)): batch.pixels for batch in batches}, images)
-    threads = {"OMP_NUM_THREADS": str(torch.get_num_threads())}
     command = [sys.executable, "-c", TRIAL, str(folder), name, str(images)]
-    done = subprocess.run(  # noqa: S603 - Python itself, on a file that was just written here
-        command,
-        cwd=folder,
-        env={**os.environ, **threads},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    # Python itself, on a file that was just written here.
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)  # noqa: S603
     if done.returncode:
-        last = done.stderr.strip().rpartition("\n")[2]
+        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise UserError(f"the check failed, nothing was written: {name}.py ends with {last:.200}")
-    printed = json.loads(done.stdout.strip().rpartition("\n")[2])
+    printed = json.loads(done.stdout.strip().rpartition(b"\n")[2])
     return {int(size): torch.tensor(logits) for size, logits in printed.items()}

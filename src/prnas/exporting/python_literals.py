@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-WIDTH = 88  # what ruff and Black keep to unless they are told otherwise
+WIDTH = 88  # the default of ruff and Black
 INDENT = 4
 
 
@@ -32,7 +32,7 @@ Value = (
 def quoted(text: str) -> str:
     """A string literal. Whatever is not printable is escaped: a name cannot end it, nor hide."""
     quote = "'" if text.count('"') > text.count("'") else '"'
-    return quote + "".join(_escaped(one, quote) for one in text) + quote
+    return quote + "".join(_escaped(character, quote) for character in text) + quote
 
 
 def assigned(name: str, value: Value, comment: str = "") -> str:
@@ -56,15 +56,15 @@ def filled(name: str, texts: Sequence[str]) -> str:
     return f"# fmt: off\n{name} = [\n{body}\n]\n# fmt: on"
 
 
-def _escaped(one: str, quote: str) -> str:
-    if one in (quote, "\\"):
-        return "\\" + one
-    return one if one.isprintable() else one.encode("unicode_escape").decode()
+def _escaped(character: str, quote: str) -> str:
+    if character in (quote, "\\"):
+        return "\\" + character
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
 def _width(text: str) -> int:
     """Columns, of which East Asian characters take two."""
-    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _flat(value: Value) -> str:

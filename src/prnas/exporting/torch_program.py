@@ -45,7 +45,7 @@ def trace(model: Model, normalize: bool) -> ExportedProgram:
     try:
         program = torch.export.export(module, (images,), dynamic_shapes=SHAPES)
     except Exception as error:
-        raise UserError(f"PyTorch cannot export this network: {_first_line(error)}") from error
+        raise UserError(f"PyTorch cannot export this network: {first_line(error)}") from error
     for node in program.graph.nodes:
         node.meta.pop("stack_trace", None)
     return program
@@ -69,12 +69,11 @@ def quiet() -> Iterator[None]:
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         logger.setLevel(level)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0][:200] or type(error).__name__

@@ -74,10 +74,7 @@ class Agreement:
 def compare(
     batches: Sequence[ReferenceBatch], compute: Callable[[ReferenceBatch], Tensor], what: str
 ) -> Agreement:
-    """The largest difference of an export's logits from the model's.
-
-    A `UserError` if it is more than allowed.
-    """
+    """How far an export's logits are from the model's; a `UserError` if more than allowed."""
     differences: list[float] = []
     for batch in batches:
         exported, logits = compute(batch), batch.logits
@@ -98,7 +95,3 @@ def compare(
         max(batch.largest_logit for batch in batches),
         max(batch.rounding for batch in batches),
     )
-
-
-def batches_in_words() -> str:
-    return " and ".join(map(str, BATCHES))

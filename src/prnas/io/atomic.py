@@ -42,16 +42,12 @@ def write_atomically(target: Path, data: bytes) -> None:
 
 def sync_folder(path: Path) -> None:
     """Sync a folder, so that new names in it survive a power loss, where the system can."""
-    try:
+    with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
-    finally:
-        os.close(handle)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def remove_leftovers(folder: Path, age: float = 60.0) -> None:

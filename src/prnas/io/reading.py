@@ -15,6 +15,10 @@ Loc = tuple[int | str, ...]
 MAX_CHARACTERS = 4_000_000
 MAX_DIGITS = 100  # Digits of a number.
 MAX_PROBLEMS = 50  # Number of problems that are listed.
+_KINDS: dict[type[object], str] = {
+    **{type(None): "null", bool: "a boolean", str: "a string"},
+    **{int: "a number", float: "a number"},
+}
 
 
 def parse_json(text: str) -> Any:
@@ -52,7 +56,8 @@ def parse_json(text: str) -> Any:
 def check_header(data: Any, format_name: str, version: int) -> dict[str, Any]:
     """The object without its `format` and `version`, after checking that they are ours."""
     if not isinstance(data, dict):
-        raise FormatError([f"the file must hold an object, not {kind_of(data)}"])
+        kind = _KINDS.get(type(cast(object, data)), "a list")
+        raise FormatError([f"the file must hold an object, not {kind}"])
     fields = dict(cast(dict[str, Any], data))
     name, number = fields.pop("format", None), fields.pop("version", None)
     if name != format_name:
@@ -62,23 +67,6 @@ def check_header(data: Any, format_name: str, version: int) -> dict[str, Any]:
             [f"version: {number!r:.60} is not known; this release reads version {version}"]
         )
     return fields
-
-
-def kind_of(value: object) -> str:
-    """What JSON calls a value's type, with its article."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case str():
-            return "a string"
-        case int() | float():
-            return "a number"
-        case Mapping():
-            return "an object"
-        case _:
-            return "a list"
 
 
 def validated(adapter: TypeAdapter[T], data: Any, what: str) -> T:
@@ -191,12 +179,13 @@ def _keys_at(loc: Loc, schema: dict[str, Any]) -> set[str]:
             inner = inner or (option.get("prefixItems") or [None])[0]
             if isinstance(inner, dict):
                 step += _alternatives(cast(dict[str, Any], inner), schema)
-        options = step or [option for option in options if _is_type(option, key)] or options
+        members = [option for option in options if _type_of(option) == key]
+        options = step or members or options
     return {name for option in options for name in option.get("properties", {})}
 
 
-def _is_type(schema: dict[str, Any], tag: int | str) -> bool:
-    return schema.get("properties", {}).get("type", {}).get("const") == tag
+def _type_of(schema: dict[str, Any]) -> object:
+    return schema.get("properties", {}).get("type", {}).get("const")
 
 
 def _alternatives(part: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ import yaml
 from prnas.io.errors import FormatError
 from prnas.io.reading import MAX_DIGITS
 
-MAX_YAML = 400_000  # characters: PyYAML takes seconds for these already
+MAX_YAML = 400_000  # Characters: PyYAML takes seconds for these already.
+_INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 
 
 class _Loader(yaml.SafeLoader):
@@ -19,51 +20,31 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.events.AliasEvent):
-            event = self.peek_event()
-            raise yaml.MarkedYAMLError(
-                problem="aliases (*name) are not supported", problem_mark=event.start_mark
-            )
+            raise _error("aliases (*name) are not supported", self.peek_event())
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if key.value in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f"the key '{key.value!s:.60}' is given twice",
-                    problem_mark=key.start_mark,
-                )
+                raise _error(f"the key '{key.value!s:.60}' is given twice", key)
             if isinstance(key.value, str):
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
-    def bounded_int(self, node: Any) -> int:
-        return self.construct_yaml_int(self._bounded(node))
-
-    def bounded_float(self, node: Any) -> float:
-        return self.construct_yaml_float(self._bounded(node))
-
-    def _bounded(self, node: Any) -> Any:
+    def construct_scalar(self, node: Any) -> Any:
         """Refuse long numbers: in hexadecimal or base 60 (1:59), some would take hours to read."""
-        if len(node.value) > MAX_DIGITS:
-            raise yaml.MarkedYAMLError(
-                problem="a number is too large", problem_mark=node.start_mark
-            )
-        return node
+        if node.tag in (_INT, _FLOAT) and len(node.value) > MAX_DIGITS:
+            raise _error("a number is too large", node)
+        return super().construct_scalar(node)
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.bounded_int)
-_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.bounded_float)
+def _error(problem: str, token: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=token.start_mark)
+
 
 # PyYAML follows YAML 1.1, where 3e-4 is a string; people who write it mean a number.
-_Loader.yaml_implicit_resolvers = {
-    key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_SHORT_FLOAT = (
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"),
-    list("-+0123456789"),
-)
+_SHORT_FLOAT = _FLOAT, re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+"), list("-+0123456789")
 _Loader.add_implicit_resolver(*_SHORT_FLOAT)
 
 

@@ -6,13 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from prnas.io.errors import FormatError
 from prnas.io.reading import check_header, parse_json, validated
@@ -25,7 +19,6 @@ VERSION = 1
 MOST_CLASSES = 100_000
 OWN_CHECKSUM = "card_sha256"
 MOST_VALUES = 2**24  # of an image, also within the network: a card must not ask for all memory
-
 
 Side = Annotated[int, Field(ge=1, le=100_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -63,9 +56,8 @@ class ModelCard(BaseModel):
             if len(values) != channels:
                 raise ValueError(f"{name} must have {channels} values, one a channel")
         if values_inside(self.input_shape, self.channels, self.stem) > MOST_VALUES:
-            raise ValueError(
-                f"input_shape: an image has at most {MOST_VALUES} values, after the stem too"
-            )
+            limit = f"an image has at most {MOST_VALUES} values, after the stem too"
+            raise ValueError(f"input_shape: {limit}")
         if len(self.class_names) > MOST_CLASSES:
             raise ValueError(f"at most {MOST_CLASSES} classes")
         if self.stem == "imagenet" and self.channels % 2:
@@ -93,15 +85,10 @@ class ModelCard(BaseModel):
         if not isinstance(checksum, str) or not re.fullmatch("[0-9a-f]{64}", checksum):
             raise FormatError(["weights_sha256: must be a SHA-256 checksum in hexadecimal digits"])
         card = validated(_ADAPTER, fields, "model card")
-        if own is not None and own != _checksum(
-            {key: value for key, value in parsed.items() if key != OWN_CHECKSUM}
-        ):
-            raise FormatError(
-                [
-                    "it is damaged, or was changed since it was written; if the change is wanted, "
-                    f"delete the line with {OWN_CHECKSUM}"
-                ]
-            )
+        others = {key: value for key, value in parsed.items() if key != OWN_CHECKSUM}
+        if own is not None and own != _checksum(others):
+            reason = "it is damaged, or was changed since it was written; if the change is wanted, "
+            raise FormatError([f"{reason}delete the line with {OWN_CHECKSUM}"])
         return card, checksum
 
 

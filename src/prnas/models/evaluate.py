@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +15,7 @@ from prnas.data.dataset import DataSet, Images, load
 from prnas.io.errors import UserError
 from prnas.models import metrics
 from prnas.models.confusions import Confusion, confusions
-from prnas.models.inference import Forward
+from prnas.models.inference import Forward, evaluating
 from prnas.models.matching_data import check_fit, data_config, data_settings
 from prnas.models.metrics import Counts
 from prnas.models.model import Model
@@ -77,10 +79,8 @@ class Evaluation:
     @property
     def classes(self) -> tuple[ClassResult, ...]:
         """All classes, in the order of their indices."""
-        rows = zip(self.class_names, self.confusion, strict=True)
-        return tuple(
-            ClassResult(name, sum(row), row[index]) for index, (name, row) in enumerate(rows)
-        )
+        rows = enumerate(zip(self.class_names, self.confusion, strict=True))
+        return tuple(ClassResult(name, sum(row), row[index]) for index, (name, row) in rows)
 
     def confusions(self, most: int = 10) -> tuple[Confusion, ...]:
         """The most frequent mistakes."""
@@ -121,7 +121,7 @@ def evaluate(
     part: DataPart = "test",
     batch: int = 128,
     speed: bool = True,
-    progress: Progress | None = None,
+    progress: Progress = lambda what, done, total: None,
 ) -> Evaluation:
     """Test a model on a part of a set of images, as they are, on the model's device.
 
@@ -138,17 +138,10 @@ def evaluate(
         )
     forward = Forward(model, batch)
     if isinstance(data, DataSet):
-        return _evaluate(forward, data, part, speed, progress or _silent)
+        return _evaluate(forward, data, part, speed, progress)
     config = data_config(model.card, data_settings(model.card, data))
-    loaded = load(config, forward.device)
-    try:
-        return _evaluate(forward, loaded, part, speed, progress or _silent)
-    finally:
-        loaded.close()
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    pass
+    with closing(load(config, forward.device)) as loaded:
+        return _evaluate(forward, loaded, part, speed, progress)
 
 
 def _evaluate(
@@ -160,16 +153,12 @@ def _evaluate(
     parts = [images for images in chosen if len(images)]
     if not parts:
         raise UserError(f"the {part} part of {data.name} has no images")
-    was_training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         start = time.perf_counter()
         confusion, loss, in_top = _pass(forward, parts, progress)
         seconds = time.perf_counter() - start
         speeds = _speeds(forward, parts[0], progress) if speed else ()
-    finally:
-        model.train(was_training)
-    total = int(confusion.sum())
+    total, device = int(confusion.sum()), forward.device
     return Evaluation(
         data=data.name,
         part=part,
@@ -177,7 +166,7 @@ def _evaluate(
         confusion=tuple(tuple(row) for row in confusion.tolist()),
         loss=loss / total,
         top5=in_top / total if data.num_classes > TOP else None,
-        device=_name(forward.device),
+        device=torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         threads=torch.get_num_threads(),
         batch=forward.batch,
         seconds=seconds,
@@ -192,11 +181,7 @@ def _pass(forward: Forward, parts: list[Images], progress: Progress) -> tuple[Te
     done, total = 0, sum(map(len, parts))
     progress("testing", 0, total)
     for images in parts:
-        chunks = torch.arange(len(images)).split(forward.batch)
-        for number, indices in enumerate(chunks):
-            pixels = images.fetch(indices)
-            if number + 1 < len(chunks):
-                images.ahead(chunks[number + 1])
+        for indices, pixels in images.batches(torch.arange(len(images)), forward.batch):
             logits, labels = forward(pixels), images.labels[indices]
             predicted.append(logits.argmax(1))
             loss += metrics.loss_sum(logits, labels)
@@ -217,19 +202,7 @@ def _speeds(forward: Forward, images: Images, progress: Progress) -> tuple[Speed
         # Real images, since some values are slower than others; repeated if there are too few.
         pixels = images.fetch(torch.arange(size) % len(images))
         with torch.inference_mode():
-            prepared = forward.prepared(pixels)
-            speeds.append(
-                measure(
-                    lambda prepared=prepared: forward.model.network(prepared),
-                    size,
-                    synchronizer(forward.device),
-                )
-            )
+            compute = partial(forward.model.network, forward.prepared(pixels))
+            speeds.append(measure(compute, size, synchronizer(forward.device)))
     progress("measuring speed", len(sizes), len(sizes))
     return tuple(speeds)
-
-
-def _name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return device.type

@@ -1,5 +1,8 @@
 """Inference: the device, and logits of images in batches that fit into memory."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor
 
@@ -33,6 +36,17 @@ def check_accelerator(accelerator: str) -> str:
     return accelerator
 
 
+@contextmanager
+def evaluating(model: Model) -> Generator[None]:
+    """With the model in evaluation mode."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
+
+
 class Forward:
     """Computes logits. If memory runs out, `batch` is halved, and stays so."""
 
@@ -54,9 +68,9 @@ class Forward:
         outputs: list[Tensor] = []
         start = 0
         while start < len(pixels):
-            some = pixels[start : start + self.batch]
+            batch = pixels[start : start + self.batch]
             try:
-                logits = self.model.network(self.prepared(some))
+                logits = self.model.network(self.prepared(batch))
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
@@ -64,7 +78,7 @@ class Forward:
                     raise UserError("out of memory with a single image") from None
                 self.batch = -(-self.batch // 2)
                 continue
-            start += len(some)
+            start += len(batch)
             outputs.append(logits.cpu().double())  # Not every device has doubles.
         result = torch.cat(outputs)
         if not result.isfinite().all():

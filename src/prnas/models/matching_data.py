@@ -32,12 +32,17 @@ def data_settings(
     settings = {key: trained[key] for key in KEYS if key in trained}
     if name is not None:
         settings["name"] = name
-    elif not isinstance(settings.get("name"), str):
+    elif isinstance(trained_on := settings.get("name"), str):
+        kind, _, path = trained_on.partition(":")
+        if kind in ("folder", "npz") and path and not exists(expanded(path)):
+            raise UserError(
+                f"the model was trained on {trained_on:.200}, which is not here: name it by --data "
+                f"{kind}:PATH"
+            )
+    else:
         raise UserError(
             "the model's card does not name the data of its training: name a set by --data"
         )
-    else:
-        _check_still_there(settings["name"])
     if root is not None:
         settings["root"] = root
     elif isinstance(path := settings.get("root"), str) and not is_folder(expanded(path)):
@@ -65,12 +70,12 @@ def data_config(card: ModelCard, settings: dict[str, Any]) -> DataConfig:
         if about.classes != card.num_classes:
             raise UserError(
                 f"{config.name} has {about.classes} classes, the model {card.num_classes}: "
-                f"{_some(card.class_names)}"
+                f"{_listed(card.class_names)}"
             )
         if about.shape[0] != channels:
             raise UserError(
                 f"{config.name} has {_kind(about.shape[0])} images, the model takes "
-                f"{_said(card.input_shape)}"
+                f"{_phrase(card.input_shape)}"
             )
     return config
 
@@ -79,7 +84,7 @@ def check_fit(card: ModelCard, data: DataSet) -> None:
     """A `UserError` that says what differs, if the model is not for such images and classes."""
     if data.shape != card.input_shape:
         raise UserError(
-            f"{data.name} has {_said(data.shape)}, the model takes {_said(card.input_shape)}"
+            f"{data.name} has {_phrase(data.shape)}, the model takes {_phrase(card.input_shape)}"
         )
     ours, theirs = card.class_names, data.class_names
     if ours == theirs:
@@ -88,8 +93,8 @@ def check_fit(card: ModelCard, data: DataSet) -> None:
     missing = [name for name in ours if name not in their_set]
     strange = [name for name in theirs if name not in our_set]
     if missing or strange:
-        parts = [f"only the model has {_some(missing)}"] if missing else []
-        parts += [f"only the data has {_some(strange)}"] if strange else []
+        parts = [f"only the model has {_listed(missing)}"] if missing else []
+        parts += [f"only the data has {_listed(strange)}"] if strange else []
         raise UserError(f"{data.name} has other classes than the model: {'; '.join(parts)}")
     if len(ours) != len(theirs):
         raise UserError(f"{data.name} has {len(theirs)} classes, the model {len(ours)}")
@@ -100,7 +105,7 @@ def check_fit(card: ModelCard, data: DataSet) -> None:
     )
 
 
-def _said(shape: tuple[int, int, int]) -> str:
+def _phrase(shape: tuple[int, int, int]) -> str:
     channels, height, width = shape
     return f"{_kind(channels)} images of {width}x{height}"
 
@@ -109,16 +114,7 @@ def _kind(channels: int) -> str:
     return {1: "grey", 3: "colour"}.get(channels, f"{channels}-channel")
 
 
-def _some(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(f"'{name:.60}'" for name in names[:_MOST_NAMED])
     more = len(names) - _MOST_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _check_still_there(name: str) -> None:
-    kind, _, path = name.partition(":")
-    if kind in ("folder", "npz") and path and not exists(expanded(path)):
-        raise UserError(
-            f"the model was trained on {name:.200}, which is not here: name it by --data "
-            f"{kind}:PATH"
-        )

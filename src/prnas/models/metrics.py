@@ -11,7 +11,7 @@ Z_95 = 1.959963984540054  # 95 % of a normal distribution are this many deviatio
 
 
 def ranks(logits: Tensor, labels: Tensor) -> Tensor:
-    """The place of each image's right class, from 0; among equals, the first class is before.
+    """The rank of each image's right class, from 0; among equals, the first class comes first.
 
     Logits are (n, classes), labels (n,). An image counts for top-k where its rank is below k.
     """

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from prnas.io.atomic import write_atomically
 from prnas.io.checked_files import read_file, read_verified, tensors_in
-from prnas.io.errors import FormatError, UserError
+from prnas.io.errors import UserError, cannot, reading
 from prnas.io.paths import is_file, is_folder
 from prnas.models.card import ModelCard
 from prnas.models.names import CARD, FOLDER, WEIGHTS
@@ -66,33 +66,36 @@ def _by_card(make: Callable[..., R], card: ModelCard) -> R:
     )
 
 
-def save_model(folder: Path, network: nn.Module, card: ModelCard) -> None:
-    """Write `model.safetensors` and `model.json` into a folder, which is made if need be.
-
-    In single precision. The auxiliary head, which only training needs, is left out. An `OSError`
-    tells what failed.
-    """
-    tensors = {
+def weights_of(network: nn.Module) -> dict[str, Tensor]:
+    """All tensors on the CPU, in single precision, without the head that only training needs."""
+    return {
         name: (tensor.float() if tensor.is_floating_point() else tensor).detach().cpu().contiguous()
         for name, tensor in network.state_dict().items()
         if not name.startswith("auxiliary.")
     }
-    data = save_tensors(tensors, {"format": "pt"})
+
+
+def save_model(folder: Path, network: nn.Module, card: ModelCard) -> None:
+    """Write `model.safetensors` and `model.json` into a folder, which is made if need be."""
+    data = save_tensors(weights_of(network), {"format": "pt"})
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / WEIGHTS, data)
     write_atomically(folder / CARD, card.dumps(hashlib.sha256(data).hexdigest()).encode())
 
 
-def model_folder(path: Path) -> Path:
-    """The folder of a model, of which `path` is the folder, a file, or the run's folder.
+def _model_files(path: Path) -> tuple[Path, Path]:
+    """The weights and the card of a model.
 
-    A `UserError` says what was expected.
+    `path` is its folder, one of its files, the run's folder, or NAME.safetensors or NAME.json.
     """
+    pairs = [(folder / WEIGHTS, folder / CARD) for folder in (path, path / FOLDER)]
     if path.name in (WEIGHTS, CARD) and is_file(path):
-        return path.parent
-    for folder in (path, path / FOLDER):
-        if is_file(folder / CARD) and is_file(folder / WEIGHTS):
-            return folder
+        return path.with_name(WEIGHTS), path.with_name(CARD)
+    if path.suffix in (".safetensors", ".json"):
+        pairs.insert(0, (path.with_suffix(".safetensors"), path.with_suffix(".json")))
+    for weights, card in pairs:
+        if is_file(weights) and is_file(card):
+            return weights, card
     if is_folder(path) and any(path.glob("seed-*")):
         raise UserError(f"{path} holds the trainings of several seeds; choose one of its folders")
     raise UserError(
@@ -101,33 +104,17 @@ def model_folder(path: Path) -> Path:
     )
 
 
-def model_files(path: Path) -> tuple[Path, Path]:
-    """The weights and the card: in a folder as above, or NAME.safetensors and NAME.json."""
-    if path.suffix in (".safetensors", ".json"):
-        pair = path.with_suffix(".safetensors"), path.with_suffix(".json")
-        if all(map(is_file, pair)):
-            return pair
-    folder = model_folder(path)
-    return folder / WEIGHTS, folder / CARD
-
-
 def load(path: Path | str) -> Model:
     """A trained model, in evaluation mode: from its folder, one of its files, or a run's folder.
 
-    Nothing is unpickled; the weights are verified by their checksum. A `UserError` says what is
-    wrong.
+    Nothing is unpickled; the weights are verified by their checksum.
     """
-    weights_file, card_file = model_files(Path(path))
-    try:
+    weights_file, card_file = _model_files(Path(path))
+    with reading(card_file):
         card, checksum = ModelCard.loads(read_file(card_file, MOST_CARD_BYTES).decode())
+    with cannot(f"read {weights_file}"):
         most = _MOST_HEADER + _MOST_RATIO * num_parameters(card)
         data = read_verified(weights_file, checksum, most)
-    except UnicodeDecodeError:
-        raise UserError(f"{card_file} is not a text file") from None
-    except OSError as error:
-        raise UserError(f"cannot read {error.filename}: {error.strerror}") from None
-    except FormatError as error:
-        raise UserError(f"{card_file}: {error}") from None
     if data is None:
         raise UserError(
             f"{weights_file} is damaged, or of another model: {card_file.name} has another checksum"
@@ -136,24 +123,15 @@ def load(path: Path | str) -> Model:
         tensors = tensors_in(data)
     except ValueError as error:
         raise UserError(f"{weights_file} cannot be read: {error}") from None
-    network = _filled(card, tensors)
-    if network is None:
+    # A card of a few lines may ask for a network that no memory holds: it is built last.
+    large_enough = num_parameters(card) <= sum(tensor.numel() for tensor in tensors.values())
+    network = network_of(card) if large_enough else None
+    if network is None or _shapes(tensors) != _shapes(network.state_dict()):
         raise UserError(
             f"{weights_file} does not hold the weights of the network in {card_file.name}"
         )
-    return Model(network, card).eval()
-
-
-def _filled(card: ModelCard, tensors: dict[str, Tensor]) -> Network | None:
-    """The card's network with these weights, if they are its own."""
-    # A card of a few lines may ask for a network that no memory holds: it is built last.
-    if num_parameters(card) > sum(tensor.numel() for tensor in tensors.values()):
-        return None
-    network = network_of(card)
-    if _shapes(tensors) != _shapes(network.state_dict()):
-        return None
     network.load_state_dict(tensors)
-    return network
+    return Model(network, card).eval()
 
 
 def _shapes(tensors: dict[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:

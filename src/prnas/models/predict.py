@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from prnas.data.image_files import BrokenPictureError, endings, read_picture
+from prnas.data.image_files import BrokenPictureError, endings, files_in, read_picture
 from prnas.io.errors import UserError
 from prnas.io.paths import is_folder
 from prnas.models.card import ModelCard
-from prnas.models.inference import Forward
+from prnas.models.inference import Forward, evaluating
 from prnas.models.model import Model
 
 BATCH = 64
@@ -39,10 +39,7 @@ class Prediction:
     classes: tuple[ClassScore, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "path": str(self.path),
-            "classes": [asdict(score) for score in self.classes],
-        }
+        return {"path": str(self.path), "classes": [asdict(score) for score in self.classes]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ def predict(
     *,
     top: int = 1,
     batch: int = BATCH,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Predictions:
     """The `top` classes of image files, and of those in folders, with their probabilities.
 
@@ -83,8 +80,7 @@ def predict(
             predictions.append(result)
         else:
             broken.append(result)
-        if progress is not None:
-            progress("looking at images", number, len(files.paths))
+        progress("looking at images", number, len(files.paths))
     return Predictions(tuple(predictions), tuple(broken), files.ignored)
 
 
@@ -123,14 +119,11 @@ def find_images(paths: Iterable[Path]) -> ImageFiles:
         if not is_folder(path):
             files.append(path)
             continue
-        for inner, folders, names in os.walk(path, onerror=unreadable):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(name for name in names if not name.startswith(".")):
-                file = Path(inner, name)
-                if file.suffix.lower() in endings() and _may_be_file(file):
-                    files.append(file)
-                else:
-                    ignored += 1
+        for file in files_in(path, onerror=unreadable):
+            if file.suffix.lower() in endings() and _may_be_file(file):
+                files.append(file)
+            else:
+                ignored += 1
     return ImageFiles(tuple(files), tuple(broken), ignored)
 
 
@@ -146,21 +139,18 @@ def _predict_each(
     forward: Forward, paths: list[Path], top: int
 ) -> Iterator[Prediction | BrokenPictureError]:
     model, size = forward.model, forward.batch
-    was_training = model.training
     with ThreadPoolExecutor(_THREADS) as threads:
         for start in range(0, len(paths), size):
-            some = paths[start : start + size]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Pillow's warnings; what matters is refused.
-                images = list(threads.map(lambda path: _read(path, model.card), some))
+            batch = paths[start : start + size]
+            with warnings.catch_warnings(action="ignore"):  # Pillow's; what matters is refused.
+                images = list(threads.map(lambda path: _read(path, model.card), batch))
             pixels = [image for image in images if not isinstance(image, BrokenPictureError)]
             scores: Iterator[tuple[ClassScore, ...]] = iter(())
             if pixels:
-                model.eval()
-                logits = forward(torch.from_numpy(np.stack(pixels)))
-                model.train(was_training)
+                with evaluating(model):
+                    logits = forward(torch.from_numpy(np.stack(pixels)))
                 scores = _scores(logits, model.class_names, top)
-            for path, image in zip(some, images, strict=True):
+            for path, image in zip(batch, images, strict=True):
                 broken = isinstance(image, BrokenPictureError)
                 yield image if broken else Prediction(path, next(scores))
 

@@ -28,7 +28,7 @@ def pixels_of(shape: tuple[int, ...], number: int = 12) -> np.ndarray:
 
 
 def read(path: Path, free: int = 10**9) -> ImageSet:
-    return read_npz(path, 0.25, lambda: free, silent)
+    return read_npz(path, 0.25, free, silent)
 
 
 def pixels(part: LabelledImages) -> np.ndarray:
@@ -93,7 +93,7 @@ def test_medmnist_names_and_column_order(path: Path) -> None:
     np.savez(path, **parts, val_images=given[:2], val_labels=LABELS[:2], test_images=given[:3],
              test_labels=LABELS[:3])  # fmt: skip
     said: list[str] = []
-    assert len(read_npz(path, 0.2, lambda: 10**9, said.append).test.labels) == 3
+    assert len(read_npz(path, 0.2, 10**9, said.append).test.labels) == 3
     assert "val_images and val_labels are not used" in said[0]
 
 

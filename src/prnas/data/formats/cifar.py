@@ -1,49 +1,44 @@
 """CIFAR-10 and CIFAR-100 in their official binary format."""
 
-import io
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from prnas.data.catalog import CifarSpec, find
 from prnas.data.download import download, without_network
-from prnas.data.readers import ImageSet, LabelledImages, MappedReader, Piece
+from prnas.data.readers import ImageSet, LabelledImages, MappedReader, Piece, Say
 from prnas.data.unpack import unpack_tar
+from prnas.io.checked_files import read_file
 from prnas.io.errors import UserError, cannot
 
 _SHAPE = (3, 32, 32)
 _MOST_NAMES = 100_000  # Bytes of the list of class names.
 
 
-def read_cifar(spec: CifarSpec, root: Path, say: Callable[[str], None]) -> ImageSet:
+def read_cifar(spec: CifarSpec, root: Path, say: Say) -> ImageSet:
     """The set in `root`: unpacked there, as its archive, or else downloaded."""
     folder = find(spec, root) or _unpacked(spec, root, say)
-    train, test = (
-        _part(spec, [folder / name for name in names]) for names in (spec.train, spec.test)
-    )
+    train, test = (_part(spec, folder, names) for names in (spec.train, spec.test))
     return ImageSet(train, test, _class_names(spec, folder))
 
 
-def _unpacked(spec: CifarSpec, root: Path, say: Callable[[str], None]) -> Path:
-    files = (
-        f"{spec.archive.name}, or the folder {spec.folder} from it (with {', '.join(spec.files)})"
-    )
+def _unpacked(spec: CifarSpec, root: Path, say: Say) -> Path:
+    names = ", ".join(spec.files)
+    files = f"{spec.archive.name}, or the folder {spec.folder} from it (with {names})"
     archive = download(spec.archive, root, say, without_network(files, root))
-    unpack_tar(
-        archive, spec.folder, spec.files | {spec.names_file: _MOST_NAMES}, root / spec.folder
-    )
+    sizes = spec.files | {spec.names_file: _MOST_NAMES}
+    unpack_tar(archive, spec.folder, sizes, root / spec.folder)
     folder = find(spec, root)
     if folder is None:
-        raise UserError(f"{archive} does not hold {', '.join(spec.files)}")
+        raise UserError(f"{archive} does not hold {names}")
     return folder
 
 
-def _part(spec: CifarSpec, paths: list[Path]) -> LabelledImages:
+def _part(spec: CifarSpec, folder: Path, names: tuple[str, ...]) -> LabelledImages:
     record = spec.label_bytes + int(np.prod(_SHAPE))
     pieces: list[Piece] = []
     labels: list[np.ndarray] = []
-    for path in paths:
+    for path in (folder / name for name in names):
         size = spec.files[path.name]
         with cannot(f"read {path}"):
             own_size = path.stat().st_size
@@ -62,10 +57,8 @@ def _part(spec: CifarSpec, paths: list[Path]) -> LabelledImages:
 
 def _class_names(spec: CifarSpec, folder: Path) -> tuple[str, ...]:
     """The names in the archive's list, or numbers where it is missing."""
-    path = folder / spec.names_file
     try:
-        with path.open("rb") if path.is_file() else io.BytesIO() as file:  # A pipe might never end.
-            text = file.read(_MOST_NAMES).decode("utf-8", "replace")
+        text = read_file(folder / spec.names_file, _MOST_NAMES).decode("utf-8", "replace")
     except OSError:
         text = ""
     names = tuple(text.split())

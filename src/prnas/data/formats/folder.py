@@ -1,7 +1,6 @@
 """A folder of image files, with a folder inside it for each class."""
 
 import os
-import stat
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -11,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from prnas.data.image_files import BrokenPictureError, endings, is_grey, read_picture
-from prnas.data.readers import ArrayReader, FileReader, ImageSet, LabelledImages, Shape
+from prnas.data.image_files import BrokenPictureError, endings, files_in, is_grey, read_picture
+from prnas.data.readers import ArrayReader, FileReader, ImageSet, LabelledImages, Say, Shape
 from prnas.data.split import stratified
 from prnas.io.errors import UserError
+from prnas.io.paths import exists, is_file
 from prnas.io.progress import bar
 
 DEFAULT_SIZE = 32
@@ -32,7 +32,7 @@ class FolderOptions:
     skip_broken: bool
     threads: int  # Number of threads that decode a set into memory.
     fits: Callable[[int], bool]  # Whether a set of so many bytes is read into memory.
-    say: Callable[[str], None]
+    say: Say
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,13 @@ def read_folder(path: Path, options: FolderOptions) -> ImageSet:
     if broken:
         what = "1 broken image" if len(broken) == 1 else f"{len(broken)} broken images"
         options.say(f"skipped {what}: {_names(broken)}")
-    images = ImageSet(parts[0], parts[1], class_names)
-    _check_classes(path, images)
-    return images
+    train, test = parts
+    counts = np.bincount(train.labels, minlength=len(class_names))
+    if not counts.all():
+        raise UserError(f"{path}: class '{class_names[counts.argmin()]}' has no training image")
+    if not len(test.labels):
+        raise UserError(f"{path}: the test part has no image")
+    return ImageSet(train, test, class_names)
 
 
 def _list(path: Path, options: FolderOptions) -> tuple[list[_File], tuple[str, ...]]:
@@ -127,26 +131,14 @@ def _images(
     folders: Iterable[Path], labels: dict[str, int], ignored: Counter[str]
 ) -> Iterator[_File]:
     for folder in folders:
-        # Links to files are followed; those to folders are not, since they can lead in circles.
-        for inner, inner_folders, names in os.walk(folder, onerror=_raise):
-            inner_folders[:] = sorted(name for name in inner_folders if name[0] != ".")
-            for name in sorted(name for name in names if name[0] != "."):
-                path = Path(inner, name)
-                ending = path.suffix.lower()
-                if ending in endings() and not _is_pipe(path):
-                    relative = path.relative_to(folder.parent).as_posix()
-                    yield _File(path, labels[folder.name], os.fsencode(relative))
-                else:
-                    ignored[_readable(ending) or "without an ending"] += 1
-
-
-def _is_pipe(path: Path) -> bool:
-    """Whether reading a path might never end: a pipe or a device."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:  # Reading it gives the error.
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+        for path in files_in(folder, onerror=_raise):
+            ending = path.suffix.lower()
+            # Reading a pipe or a device might never end; reading what is not there gives its error.
+            if ending in endings() and (is_file(path) or not exists(path)):
+                relative = path.relative_to(folder.parent).as_posix()
+                yield _File(path, labels[folder.name], os.fsencode(relative))
+            else:
+                ignored[_readable(ending) or "without an ending"] += 1
 
 
 def _raise(error: OSError) -> None:
@@ -188,9 +180,8 @@ def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[n
     with (
         bar("reading images", len(files)) as shown,
         ThreadPoolExecutor(max(1, options.threads)) as threads,
-        warnings.catch_warnings(),
+        warnings.catch_warnings(action="ignore"),  # Pillow's; what matters is refused.
     ):
-        warnings.simplefilter("ignore")  # Pillow's warnings; what matters is refused.
         for _ in threads.map(decode, range(len(files))):
             shown.advance()
     return pixels, broken
@@ -213,12 +204,3 @@ def _names(broken: Broken) -> str:
     shown = [f"{path} ({broken[path].reason})" for path in sorted(broken)[:_MOST_NAMED]]
     more = len(broken) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
-
-
-def _check_classes(path: Path, images: ImageSet) -> None:
-    names = images.class_names
-    counts = np.bincount(images.train.labels, minlength=len(names))
-    if not counts.all():
-        raise UserError(f"{path}: class '{names[int(counts.argmin())]}' has no training image")
-    if not len(images.test.labels):
-        raise UserError(f"{path}: the test part has no image")

@@ -1,26 +1,18 @@
 """Sets in the idx format of MNIST, such as Fashion-MNIST."""
 
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from prnas.data.catalog import Download, IdxSpec, find, idx_file
 from prnas.data.download import download, verify, without_network
-from prnas.data.readers import (
-    ArrayReader,
-    ImageReader,
-    ImageSet,
-    LabelledImages,
-    MappedReader,
-    Piece,
-)
+from prnas.data.readers import ArrayReader, ImageSet, LabelledImages, MappedReader, Piece, Say
 from prnas.data.unpack import gunzip
 from prnas.io.errors import UserError, cannot
 
 
-def read_idx(spec: IdxSpec, root: Path, say: Callable[[str], None]) -> ImageSet:
+def read_idx(spec: IdxSpec, root: Path, say: Say) -> ImageSet:
     """The set in `root`, plain or compressed, or else downloaded."""
     folder = find(spec, root)
     if folder is None:
@@ -50,7 +42,7 @@ def _part(
     return LabelledImages(images, labels.astype(np.int64))
 
 
-def _reader(folder: Path, download: Download, dims: tuple[int, ...]) -> ImageReader:
+def _reader(folder: Path, download: Download, dims: tuple[int, ...]) -> ArrayReader | MappedReader:
     path = idx_file(folder, download)
     if path is None:
         raise UserError(f"{folder / download.name} is missing")

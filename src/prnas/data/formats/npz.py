@@ -1,10 +1,11 @@
 """Images and labels in NumPy's .npz files, from which nothing is ever unpickled."""
 
+import io
 import math
 import struct
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,14 @@ import numpy as np
 from numpy.lib import format as npy
 
 from prnas.data.image_files import MOST_PIXELS
-from prnas.data.readers import (
-    ArrayReader,
-    ImageReader,
-    ImageSet,
-    LabelledImages,
-    MappedReader,
-    Piece,
-    SubsetReader,
-)
+from prnas.data.readers import ArrayReader, ImageSet, LabelledImages, MappedReader, Piece, Say
 from prnas.data.split import stratified
 from prnas.io.errors import UserError
 
 _TRAIN = (("x_train", "y_train"), ("train_images", "train_labels"))
 # The first pair that is there is the test part.
 _TEST = (("x_test", "y_test"), ("test_images", "test_labels"), ("val_images", "val_labels"))
+_NAMES = sorted({"class_names", *(name for pair in (*_TRAIN, *_TEST) for name in pair)})
 _CHANNELS = (1, 3, 4)
 _MOST_CLASSES = 100_000
 _MOST_IMAGES = 2**26
@@ -49,9 +43,7 @@ class _Array:
         return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
 
 
-def read_npz(
-    path: Path, test_share: float, available: Callable[[], int], say: Callable[[str], None]
-) -> ImageSet:
+def read_npz(path: Path, test_share: float, available: float, say: Say) -> ImageSet:
     """The set in a file; without a test part, one is split off.
 
     Arrays that are not compressed stay in the file. `available` is the number of bytes that the
@@ -61,7 +53,9 @@ def read_npz(
         if not (path.is_file() or path.is_dir()) and path.exists():
             raise UserError(f"{path} is not a plain file")  # A device or a pipe may never end.
         with zipfile.ZipFile(path) as file:
-            arrays = {name: _header(path, file, name) for name in _names(file)}
+            present = set(file.namelist())
+            names = [name for name in _NAMES if f"{name}.npy" in present]
+            arrays = {name: _header(path, file, name) for name in names}
             return _Reader(path, file, arrays, available).images(test_share, say)
     except UserError:
         raise
@@ -71,12 +65,6 @@ def read_npz(
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     except Exception as error:  # Damaged files make zipfile raise almost anything.
         raise UserError(f"{path} is not a readable .npz file: {error!s:.200}") from None
-
-
-def _names(file: zipfile.ZipFile) -> list[str]:
-    wanted = {name for pair in (*_TRAIN, *_TEST) for name in pair} | {"class_names"}
-    inside = {name.removesuffix(".npy") for name in file.namelist() if name.endswith(".npy")}
-    return sorted(wanted & inside)
 
 
 def _header(path: Path, file: zipfile.ZipFile, name: str) -> _Array:
@@ -104,9 +92,9 @@ class _Reader:
     path: Path
     file: zipfile.ZipFile
     arrays: dict[str, _Array]
-    available: Callable[[], int]
+    available: float
 
-    def images(self, test_share: float, say: Callable[[str], None]) -> ImageSet:
+    def images(self, test_share: float, say: Say) -> ImageSet:
         train_names = self._pair(_TRAIN)
         if train_names is None:
             raise UserError(
@@ -122,7 +110,7 @@ class _Reader:
         if test is None:
             keys = [str(number).encode() for number in range(len(train.labels))]
             train_indices, test_indices = stratified(train.labels, keys, test_share, names)
-            test, train = _subset(train, test_indices), _subset(train, train_indices)
+            test, train = train.subset(test_indices), train.subset(train_indices)
         if test.reader.shape != train.reader.shape:
             raise UserError(
                 f"{self.path}: training images are {train.reader.shape} (channels, height, width), "
@@ -164,14 +152,12 @@ class _Reader:
             )
         return LabelledImages(self._images(self.arrays[images]), values.astype(np.int64))
 
-    def _images(self, array: _Array) -> ImageReader:
+    def _images(self, array: _Array) -> ArrayReader | MappedReader:
         shape, channels_last = _layout(self.path, array)
-        stored = array.info.compress_type == zipfile.ZIP_STORED and not array.fortran
-        if stored:
-            offset = _data_offset(self.path, array)
-            piece = Piece(self.path.absolute(), array.shape[0], offset)
+        if array.info.compress_type == zipfile.ZIP_STORED and not array.fortran:
+            piece = Piece(self.path.absolute(), array.shape[0], _data_offset(self.path, array))
             return MappedReader((piece,), shape, channels_last)
-        if array.num_bytes > self.available():
+        if array.num_bytes > self.available:
             raise UserError(
                 f"{self.path}: '{array.name}' takes {array.num_bytes / 1e9:.1f} GB, more than the "
                 "memory that is free. Save the file with numpy.savez, uncompressed: then it is "
@@ -198,11 +184,9 @@ class _Reader:
                 )
             names = tuple(map(str, range(most + 1)))
         else:
-            fits = (
-                array.num_bytes <= _MOST_NAMES_BYTES
-                and max(array.shape, default=0) <= _MOST_CLASSES
-            )
-            if array.dtype.kind != "U" or len(array.shape) != 1 or not fits:
+            is_list = array.dtype.kind == "U" and len(array.shape) == 1
+            fits = array.num_bytes <= _MOST_NAMES_BYTES
+            if not is_list or not fits or array.shape[0] > _MOST_CLASSES:
                 raise UserError(
                     f"{self.path}: 'class_names' must be a list of texts, at most {_MOST_CLASSES}; "
                     f"got {_described(array)}"
@@ -255,11 +239,17 @@ def _data_offset(path: Path, array: _Array) -> int:
     return start + array.header_bytes
 
 
-def _subset(part: LabelledImages, indices: np.ndarray[Any, np.dtype[np.int64]]) -> LabelledImages:
-    reader = part.reader
-    chosen = ArrayReader(reader.read(indices)) if reader.resident else SubsetReader(reader, indices)
-    return LabelledImages(chosen, part.labels[indices])
-
-
 def _described(array: _Array) -> str:
     return f"{array.dtype!s:.60} of shape {array.shape!s:.200}"
+
+
+def read_digits() -> ImageSet:
+    """The digits inside the package: 1,438 training and 359 test images, 8x8, grey.
+
+    Real images for a first search, without a network. `digits.md` names their source.
+    """
+    raw = resources.files("prnas.data.formats").joinpath("digits.npz").read_bytes()
+    with np.load(io.BytesIO(raw), allow_pickle=False) as file:
+        parts = [(file[f"x_{name}"], file[f"y_{name}"]) for name in ("train", "test")]
+    train, test = (LabelledImages(ArrayReader(x[:, None]), y.astype(np.int64)) for x, y in parts)
+    return ImageSet(train, test, tuple(map(str, range(10))))
