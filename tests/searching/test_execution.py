@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from prnas.io.errors import UserError
 from prnas.nets import search_cell
 from prnas.nets.supernet import build_supernet
 from prnas.runs.names import DECISIONS
@@ -191,8 +192,24 @@ def test_gradients_scaled_by_a_power_of_two_are_the_same(
 def test_steps_with_infinite_scaled_gradients_are_left_out(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scalers = scale_gradients(monkeypatch, 2.0**127)
+    scalers = scale_gradients(monkeypatch, 2.0**10)
+    real, calls = Processes.scaled, iter(range(1000))
+
+    def overflowing(self: Processes, loss: torch.Tensor) -> torch.Tensor:
+        return real(self, loss) * (float("inf") if next(calls) in (0, 3) else 1.0)
+
+    monkeypatch.setattr(Processes, "scaled", overflowing)
     result = start(small_config(images), runs=tmp_path)
-    assert scalers[0].get_scale() < 2.0**127
+    assert scalers[0].get_scale() == 2.0**8
     _, tensors = last_state(folder_of(result))
     assert all(t.isfinite().all() for t in tensors.values() if t.is_floating_point())
+
+
+def test_gradients_that_stay_infinite_are_a_fault(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scale_gradients(monkeypatch, 2.0**3)
+    real = Processes.scaled
+    monkeypatch.setattr(Processes, "scaled", lambda self, loss: real(self, loss) * float("inf"))
+    with pytest.raises(UserError, match="the gradient of the network step is not a finite number"):
+        start(small_config(images), runs=tmp_path)

@@ -319,44 +319,46 @@ class Run(ABC, Generic[C, S, R]):
         """Average the gradients over all processes, clip them, and take the optimizer's step.
 
         The outcome counts in the epoch's tally. The host waits for the device once in a step: when
-        the network's weights are about to follow. (On a CPU there is nothing to wait for.)
+        the network's weights are about to follow. (On a CPU there is nothing to wait for.) With
+        scaled gradients it waits for each part, and one that overflowed is left out.
         """
         gradients = [weight.grad for weight in parameters if weight.grad is not None]
         self.processes.average(gradients)
         scaler = self.processes.scaler
         if scaler is not None:
             scaler.unscale_(optimizer)
-        norm = nn.utils.clip_grad_norm_(parameters, gradient_norm, foreach=True)
+        norm = nn.utils.clip_grad_norm_(parameters, gradient_norm)
         numbers = torch.stack([outcome.loss, outcome.correct, norm.to(outcome.loss.dtype)])
         self._outcomes.append((part, self.batch.batch * self.processes.size, numbers))
-        last = part == self.weights_part
-        if last or self.processes.device.type == "cpu":
-            self._count_outcomes()
-        if scaler is None:
+        last, finite = part == self.weights_part, True
+        if last or scaler is not None or self.processes.device.type == "cpu":
+            finite = self._count_outcomes()
+        if finite:  # Not the scaler's own step: it leaves a first momentum undefined.
             optimizer.step()
-        else:
-            scaler.step(optimizer)  # nothing if a gradient is not finite
-            if last:
-                scaler.update()
+        if last and scaler is not None:
+            scaler.update()
         optimizer.zero_grad()
         if last:
             self.last_images = {}
 
-    def _count_outcomes(self) -> None:
-        """Fetch the outcomes of the step so far, check that they are finite, and count them."""
+    def _count_outcomes(self) -> bool:
+        """Fetch the outcomes of the step so far, check and count them; whether all are finite."""
         state, outcomes = self.state, self._outcomes
         self._outcomes = []
         rows: list[list[float]] = torch.stack([numbers for *_, numbers in outcomes]).tolist()
+        finite = True
         for (part, images, _), (own_loss, own_correct, norm) in zip(outcomes, rows, strict=True):
             broken = float(not math.isfinite(own_loss))
             loss, correct, broken = self.processes.sum([own_loss, own_correct, broken])
             if broken:
                 raise faults.not_finite(self, part, "loss")
-            if not (math.isfinite(norm) or self.processes.can_scale_down):
+            finite = finite and math.isfinite(norm)
+            if not (finite or self.processes.can_scale_down):
                 raise faults.not_finite(self, part, "gradient")
             state.epoch.tallies[part].add(loss / self.processes.size, correct, images)
             if part == self.weights_part:
                 state.position.images += images
+        return finite
 
     # ---------------------------------------------------------------- records and events
 

@@ -57,7 +57,7 @@ def mix(
     Under autocast it computes in single precision all the same: batch statistics need it.
     """
     device = tensors[0].device.type
-    if torch.is_autocast_enabled(device):
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         with torch.autocast(device, enabled=False):
             return mix(candidates, [tensor.float() for tensor in tensors], training, recompute)
     node: Any = _Mixture.apply(candidates, training, recompute, *tensors)
