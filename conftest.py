@@ -1,5 +1,12 @@
 """What tests of every folder share: Hypothesis's profile, one thread a process, and fixtures."""
 
+import os
+
+# Two processes at work, and what they start: threads that wait must not take the processors. Set
+# before PyTorch is loaded, which reads it.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import torch
 from hypothesis import settings
 

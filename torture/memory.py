@@ -10,9 +10,6 @@ must end with one message. Leaks: long runs, and many in one process, watched at
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,6 +23,7 @@ from prnas.io.yaml_files import dump_yaml
 from prnas.retraining import api as retrain
 from prnas.runs.events import Callback, StepEvent
 from prnas.searching import api as search
+from tests.support import warm
 from tests.support.made_data import picture_folder
 from tests.support.settings import small_config, small_training, write_images
 
@@ -61,15 +59,12 @@ class Squeezed:
 
 def squeeze(arguments: Sequence[str], run: Path, megabytes: float) -> Squeezed:
     """A command that writes to `run`, with so much address space for the run itself."""
-    command = [sys.executable, "-c", BOUNDED, str(megabytes), *arguments]
-    own = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=own, timeout=600)
+    process = warm.start("-c", BOUNDED, str(megabytes), *arguments)
+    code = process.wait(600)
     records = run / "records.jsonl"
     lines = records.read_text().splitlines() if records.exists() else []
     batches = [one for one in map(json.loads, lines) if one["type"] == "batch"]
-    return Squeezed(
-        done.returncode, done.stderr, [(one["batch"], one["reason"]) for one in batches]
-    )
+    return Squeezed(code, process.error, [(one["batch"], one["reason"]) for one in batches])
 
 
 def write_hungry(folder: Path, task: str = "search", cycles: int = 1, step: int = 4) -> Path:
@@ -84,10 +79,18 @@ def write_hungry(folder: Path, task: str = "search", cycles: int = 1, step: int 
         cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4}
         last = {"epochs": 2, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
         config: Any = small_config(
-            images, batch=batch, schedule={"cycles": [cycle] * (cycles - 1) + [last]}
+            images,
+            network={"nodes": 2},
+            batch=batch,
+            schedule={"cycles": [cycle] * (cycles - 1) + [last]},
         )
     else:
-        config = small_training(images, batch=batch, training={"epochs": 1, "warmup_epochs": 0})
+        config = small_training(
+            images,
+            genotype="pr-darts-dl1",
+            batch=batch,
+            training={"epochs": 1, "warmup_epochs": 0},
+        )
     path = folder / f"{task}.yaml"
     path.write_text(dump_yaml(config.to_data()), encoding="utf-8")
     return path

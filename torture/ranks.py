@@ -12,8 +12,6 @@ import os
 import random
 import secrets
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -25,6 +23,7 @@ import psutil
 from prnas.io.yaml_files import dump_yaml
 from prnas.runs.checkpoint import Checkpoints
 from prnas.runs.integrity import newest_state
+from tests.support import warm
 from tests.support.real_processes import progress_of
 from tests.support.settings import small_config, write_images
 from tests.support.watching import assert_same_run
@@ -54,15 +53,10 @@ class Outcome:
 
 
 class Program:
-    """A run of two processes, whose words go to a file."""
+    """A run of two processes."""
 
-    def __init__(self, arguments: list[str], cwd: Path, launcher: tuple[str, ...] = ()) -> None:
-        self.words = cwd / f"words-{time.monotonic_ns()}.txt"
-        command = [sys.executable, *(launcher or ("-m", "prnas")), *arguments]
-        with self.words.open("wb") as file:
-            self.process = subprocess.Popen(
-                command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=file
-            )
+    def __init__(self, arguments: list[str], cwd: Path) -> None:
+        self.process = warm.start("-m", "prnas", *arguments, cwd=cwd)
 
     def ranks(self) -> dict[int, psutil.Process]:
         """The processes that are there, by rank."""
@@ -78,7 +72,7 @@ class Program:
         return found
 
     def said(self) -> str:
-        return self.words.read_text(encoding="utf-8", errors="replace")
+        return self.process.error
 
 
 def disturb(arguments: list[str], cwd: Path, run: Path, blow: Blow) -> Outcome | None:
@@ -117,7 +111,7 @@ def disturb(arguments: list[str], cwd: Path, run: Path, blow: Blow) -> Outcome |
     return Outcome(seconds, main.returncode, program.said(), moment)
 
 
-def _wait_for(process: psutil.Process, main: subprocess.Popen[bytes]) -> None:
+def _wait_for(process: psutil.Process, main: warm.WarmProcess) -> None:
     deadline = time.monotonic() + PATIENCE
     while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
         main.poll()
@@ -137,10 +131,9 @@ def check_words(outcome: Outcome, blow: Blow) -> None:
 
 
 def resume(run: Path, processes: int) -> None:
-    command = [sys.executable, "-m", "prnas", "search", "--resume", str(run)]
-    command += ["--devices", str(processes)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, done.stderr
+    words = ("search", "--resume", str(run), "--devices", str(processes))
+    process = warm.start("-m", "prnas", *words)
+    assert process.wait(PATIENCE) == 0, process.error
 
 
 def check_whole(run: Path) -> None:

@@ -22,6 +22,7 @@ from prnas.io.errors import UserError
 from prnas.models.model import Model, load, network_of, save_model
 from prnas.nets import plain
 from prnas.nets.network import build
+from tests.support.command_line import prnas as run
 from tests.support.small_models import ROWS, card, colour_card, logits_of, some_pixels, trained
 
 DOCS = Path(__file__).parents[2] / "docs" / "handover.md"
@@ -69,8 +70,7 @@ class Exports:
         return self.folder / name
 
     def _onnx_by_the_command_line(self) -> None:
-        command = [sys.executable, "-m", "prnas", "export", "run", "-o", "net.onnx", "--normalize"]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        done = run("export", "run", "-o", "net.onnx", "--normalize", cwd=self.folder)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""  # the exporters' chatter is nobody's concern
         said = done.stdout.splitlines()

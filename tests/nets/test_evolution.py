@@ -63,7 +63,7 @@ def tensors_by_candidate(supernet: Supernet) -> dict[tuple[int, int, Operation, 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_survivors_keep_their_very_tensors(name: str) -> None:
     limits = SETTINGS[name].limits
-    supernet = build_supernet(Pools.initial(3, INITIAL_POOL), 4, 3, 5)
+    supernet = build_supernet(Pools.initial(2, INITIAL_POOL), 4, 3, 5)
     generator = torch.Generator().manual_seed(0)
     for seed in range(3):
         trained(supernet, steps=2)

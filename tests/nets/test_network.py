@@ -19,6 +19,7 @@ from prnas.space import zoo
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.network_size import NetworkSize, Output, Stem, network_size
 from prnas.space.operations import Conv, Pool, Skip
+from tests.support.settings import SMALL_GENOTYPE
 from tests.support.strategies import genotypes
 
 SMALL_CELL = Cell(
@@ -282,7 +283,8 @@ def test_it_compiles() -> None:
 def test_it_trains_compiled(backend: str, layout: torch.memory_format) -> None:
     if backend == "inductor" and shutil.which("c++") is None:
         pytest.skip("inductor needs a C++ compiler")
-    network = build(zoo.get("darts-v2"), 4, 3, 5).to(memory_format=layout)  # pyright: ignore[reportCallIssue]
+    genotype = zoo.get("darts-v2") if backend == "inductor" else SMALL_GENOTYPE
+    network = build(genotype, 4, 3, 5).to(memory_format=layout)  # pyright: ignore[reportCallIssue]
     twin = copy.deepcopy(network)
     compiled = torch.compile(twin, backend=backend, fullgraph=True)
     images = torch.randn(3, 3, 15, 16).contiguous(memory_format=layout)

@@ -118,7 +118,7 @@ def weights_of(network: nn.Module) -> dict[str, torch.Tensor]:
 
 def test_it_is_the_plain_loop(images: Path, tmp_path: Path) -> None:
     """In double precision: in single, rounding grows from step to step by what the CPU does."""
-    config = small_training(images, compute={"precision": "64-true"})
+    config = small_training(images, genotype="pr-darts-dl1", compute={"precision": "64-true"})
     whole = folder_of(start(config, runs=tmp_path))
     network, _, losses, errors = textbook(config)
     records = list(read_records(whole / "records.jsonl"))

@@ -26,7 +26,7 @@ def recipe(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    config = small_training(images, checkpoints={"every_minutes": 1e-6})
+    config = small_training(images, genotype="pr-darts-dl1", checkpoints={"every_minutes": 1e-6})
     return folder_of(start(config, runs=tmp_path_factory.mktemp("reference")))
 
 
@@ -88,7 +88,13 @@ def test_two_processes_train_one_model(images: Path, tmp_path: Path) -> None:
     assert [one.batch for one in records] == [16, 16]
     assert [one.scores["test"].images for one in records] == [12, 12]
     alone = start(
-        small_training(images, batch={"min": 16, "max": 16}, training={"epochs": 2}), runs=None
+        small_training(
+            images,
+            genotype="pr-darts-dl1",
+            batch={"min": 16, "max": 16},
+            training={"epochs": 2},
+        ),
+        runs=None,
     )
     # Batch normalisation sees other images: close, not equal.
     ours, theirs = (epochs[0].scores["training"].loss for epochs in (records, alone.epochs))

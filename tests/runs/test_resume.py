@@ -184,6 +184,7 @@ def test_a_schedule_that_grows_the_network_and_drops_skips(images: Path, tmp_pat
     ]  # fmt: skip
     config = small_config(
         images,
+        network={"nodes": 2},
         schedule={"cycles": cycles},
         derivation={"max_skips_normal": 0},
     )

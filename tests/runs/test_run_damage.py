@@ -151,8 +151,8 @@ def test_a_damaged_genotype_is_noticed_and_mended(
     cells, _ = genotype_and_data(str(folder))
     assert cells.dumps() == whole
     changed = cells.to_json()
-    edges = changed["normal"]["nodes"][1]
-    edges[0]["input"] = ({0, 1, 2} - {edge["input"] for edge in edges}).pop()
+    edge = changed["normal"]["nodes"][0][0]
+    edge["op"] = "skip" if edge["op"] != "skip" else "max 3x3"
     (folder / "genotype.json").write_text(Genotype.from_json(changed).dumps())
     for use in (genotype_and_data, genotype, lambda name: read_view(Path(name).parent)):
         with pytest.raises(UserError, match=r"genotype\.json is damaged"):

@@ -25,13 +25,12 @@ def threads() -> Iterator[None]:
 def test_other_work_with_the_global_generators_changes_nothing(
     images: Path, tmp_path: Path, reference: Path
 ) -> None:
-    for seed in (3, 4):
-        random.seed(seed)
-        np.random.seed(seed)
-        torch.manual_seed(seed)
-        torch.rand(seed)
-        found = start(small_config(images), runs=tmp_path)
-        assert_same_run(folder_of(found), reference)
+    random.seed(3)
+    np.random.seed(3)
+    torch.manual_seed(3)
+    torch.rand(3)
+    found = start(small_config(images), runs=tmp_path)
+    assert_same_run(folder_of(found), reference)
 
 
 def test_a_training_is_the_same_after_other_work(images: Path, tmp_path: Path) -> None:

@@ -15,13 +15,12 @@ from prnas.searching.api import resume, start
 from prnas.searching.search import Search
 from prnas.searching.step import FirstOrderStep, Part
 from tests.support.settings import small_config
-from tests.support.watching import Watch, assert_same_run
+from tests.support.watching import Watch, assert_same_run, epochs_of
 
 
 def test_validation_goes_on_in_smaller_batches_when_memory_runs_out(
-    images: Path, monkeypatch: pytest.MonkeyPatch
+    images: Path, monkeypatch: pytest.MonkeyPatch, reference: Path
 ) -> None:
-    expected = prnas.search(small_config(images))
     real = evaluation.predict
 
     def limited(
@@ -33,7 +32,7 @@ def test_validation_goes_on_in_smaller_batches_when_memory_runs_out(
 
     monkeypatch.setattr(evaluation, "predict", limited)
     found = prnas.search(small_config(images))
-    for one, other in zip(found.epochs, expected.epochs, strict=True):
+    for one, other in zip(found.epochs, epochs_of(reference), strict=True):
         ours, theirs = one.scores["validation"], other.scores["validation"]
         assert ours.accuracy == theirs.accuracy
         assert ours.loss == pytest.approx(theirs.loss)

@@ -19,16 +19,6 @@ from tests.support.settings import small_config
 from tests.support.textbook_training import first_cycle
 from tests.support.watching import assert_same_run, last_state
 
-
-@pytest.fixture(scope="module")
-def reference(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was never disturbed, saved at every step as the disturbed ones are."""
-    folder = tmp_path_factory.mktemp("reference")
-    config = write_config(small_config(images, checkpoints={"every_minutes": 1e-6}), folder)
-    assert "runs/run" in good("search", config, "--name", "run", cwd=folder)
-    return folder / "runs" / "run"
-
-
 KILLED_WHILE_SAVING = """
 import os, signal, sys
 from prnas.runs import checkpoint
@@ -89,7 +79,7 @@ def test_two_processes_are_one_with_twice_the_batch(
     config = two_process_config(images)
     path = write_config(config, tmp_path)
     arguments = ("search", path, "--name", "run", "--devices", "2", "--accelerator", "cpu")
-    prefix: tuple[str, ...] = ()
+    prefix = ("-m", "prnas")
     if launcher == "torchrun":
         prefix = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "prnas")  # fmt: skip  # noqa: E501
     out = good(*arguments, cwd=tmp_path, prefix=prefix)

@@ -1,4 +1,4 @@
-"""`prnas` as a real process."""
+"""`prnas` as a real process; only what a terminal shows, and what is imported, by a fresh one."""
 
 import contextlib
 import os
@@ -8,16 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support import warm
+
 
 def prnas(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "prnas", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"},
-    )
+    process = warm.start("-m", "prnas", *arguments, cwd=cwd, env={"COLUMNS": "100"})
+    out, err = process.communicate()
+    return subprocess.CompletedProcess(arguments, process.wait(), out, err)
 
 
 def good(*arguments: str, cwd: Path | None = None) -> str:

@@ -2,14 +2,13 @@
 
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.io.yaml_files import dump_yaml
+from tests.support import warm
 
 TIMEOUT = 120
 
@@ -20,19 +19,18 @@ def write_config(config: SearchConfig | RetrainConfig, folder: Path) -> Path:
     return path
 
 
-def prnas(*arguments: object, cwd: Path, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    command = [sys.executable, *(prefix or ("-m", "prnas")), *map(str, arguments)]
-    return subprocess.Popen(
-        command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def prnas(
+    *arguments: object, cwd: Path, prefix: tuple[str, ...] = ("-m", "prnas")
+) -> warm.WarmProcess:
+    return warm.start(*prefix, *map(str, arguments), cwd=cwd)
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+def finish(process: warm.WarmProcess) -> tuple[int, str, str]:
     out, err = process.communicate(timeout=TIMEOUT)
-    return process.returncode, out, err
+    return process.wait(), out, err
 
 
-def good(*arguments: object, cwd: Path, prefix: tuple[str, ...] = ()) -> str:
+def good(*arguments: object, cwd: Path, prefix: tuple[str, ...] = ("-m", "prnas")) -> str:
     """What a process printed that must end well."""
     code, out, err = finish(prnas(*arguments, cwd=cwd, prefix=prefix))
     assert code == 0, err
@@ -45,7 +43,7 @@ def progress_of(run: Path) -> int:
     return max((int(name) for name in names if name.isdecimal()), default=0)
 
 
-def wait_for_progress(process: subprocess.Popen[str], run: Path, checkpoints: int = 1) -> None:
+def wait_for_progress(process: warm.WarmProcess, run: Path, checkpoints: int = 1) -> None:
     """Until there are so many more checkpoints, or the process has ended."""
     deadline = time.monotonic() + TIMEOUT
     goal = progress_of(run) + checkpoints

@@ -1,4 +1,7 @@
-"""A small search that has everything: cycles, grace epochs, children, both cells."""
+"""A small search that has everything: cycles, grace epochs, children, both cells.
+
+With one node, though: where it matters which edges remain, `network={"nodes": 2}` has a choice.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +10,19 @@ import numpy as np
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
+from prnas.space.genotype import Cell, Edge, Genotype
+from prnas.space.operations import from_label
+
+
+def _small_cell(*labels: str) -> Cell:
+    first, second, third, fourth = map(from_label, labels)
+    return Cell(((Edge(0, first), Edge(1, second)), (Edge(0, third), Edge(2, fourth))), (2, 3))
+
+
+SMALL_GENOTYPE = Genotype(
+    _small_cell("conv 3x3", "skip", "max 3x3", "conv 5x5 d2"),
+    _small_cell("avg 3x3", "conv 3x3", "conv 1x7 7x1", "skip"),
+)
 
 
 def write_images(path: Path, number: int = 96, size: int = 8, classes: int = 3) -> Path:
@@ -37,7 +53,7 @@ def small_config(images: Path, /, **changes: Any) -> SearchConfig:
                 {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1},
             ]
         },
-        "network": {"cells": 3, "channels": 4, "nodes": 2},
+        "network": {"cells": 3, "channels": 4, "nodes": 1},
         "data": {"name": f"npz:{images}", "crop_padding": 1},
         "batch": {"min": 8, "multiple": 4, "max": 16, "every": 2},
         "compute": {"accelerator": "cpu", "threads": 1},
@@ -54,7 +70,7 @@ def small_training(images: Path, /, **changes: Any) -> RetrainConfig:
     """
     plain: dict[str, Any] = {
         "seed": 1,
-        "genotype": "pr-darts-dl1",
+        "genotype": SMALL_GENOTYPE.to_json(),
         "network": {"cells": 3, "channels": 4, "drop_path": 0.4},
         "training": {"epochs": 4, "warmup_epochs": 1, "label_smoothing": 0.1},
         "data": {"name": f"npz:{images}", "crop_padding": 1, "cutout": 2},

@@ -71,6 +71,11 @@ def without_varying(record: Record) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in VARYING}
 
 
+def epochs_of(folder: Path) -> list[EpochRecord]:
+    records = read_records(folder / "records.jsonl")
+    return [record for record in records if isinstance(record, EpochRecord)]
+
+
 def folder_of(one: SearchResult | RetrainResult | Stopped) -> Path:
     assert one.folder is not None
     return one.folder

@@ -1,12 +1,8 @@
 """A short version of `make torture`: each kind as from the command line."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support import warm
 
 
 @pytest.mark.parametrize(
@@ -20,12 +16,7 @@ ROOT = Path(__file__).parents[2]
 )
 def test_as_promised(arguments: list[str]) -> None:
     name, *options = arguments
-    done = subprocess.run(
-        [sys.executable, "-m", f"torture.{name}", *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "all as promised" in done.stdout
+    process = warm.start("-m", f"torture.{name}", *options, cwd=warm.ROOT)
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 0, out + err
+    assert "all as promised" in out
