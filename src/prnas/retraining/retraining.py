@@ -71,6 +71,10 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         check_sizes(config, data, len(indices), num_processes, halvings, auxiliary)
         return {"training": indices}
 
+    @classmethod
+    def image_macs(cls, config: RetrainConfig, data: DataSet) -> float:
+        return final_size(config, data).macs
+
     def make_state(self, saved: SavedState | None) -> RetrainState:
         return RetrainState(self.config, self.data, self.processes, saved)
 
@@ -96,20 +100,6 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     def drop_path(self) -> float:
         epoch, epochs = self.state.position.epoch, self.config.training.epochs
         return self.config.network.drop_path * epoch / epochs
-
-    @property
-    def size(self) -> NetworkSize:
-        network, (channels, height, width) = self.config.network, self.data.shape
-        return network_size(
-            self.config.genotype,
-            network.channels,
-            network.cells,
-            self.data.num_classes,
-            stem=network.stem,
-            output=network.output,
-            input_channels=channels,
-            image_size=(height, width),
-        )
 
     # ---------------------------------------------------------------- an epoch
 
@@ -168,7 +158,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     # ---------------------------------------------------------------- the end
 
     def _end(self) -> None:
-        state, size = self.state, self.size
+        state, size = self.state, final_size(self.config, self.data)
         self.processes.check_equal(state.parameters, "weights")
         test, confusion = self._test()
         state.trained = TrainedRecord(
@@ -221,7 +211,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     # ---------------------------------------------------------------- events and result
 
     def start_facts(self) -> dict[str, Any]:
-        size = self.size
+        size = final_size(self.config, self.data)
         return {
             "config": self.config,
             "num_parameters": size.parameters,
@@ -243,3 +233,18 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             macs=trained.macs,
             seconds=self.state.elapsed,
         )
+
+
+def final_size(config: RetrainConfig, data: DataSet) -> NetworkSize:
+    """The size of the network that is trained, without its auxiliary head."""
+    network, (channels, height, width) = config.network, data.shape
+    return network_size(
+        config.genotype,
+        network.channels,
+        network.cells,
+        data.num_classes,
+        stem=network.stem,
+        output=network.output,
+        input_channels=channels,
+        image_size=(height, width),
+    )

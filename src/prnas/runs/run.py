@@ -128,6 +128,11 @@ class Run(ABC, Generic[C, S, R]):
     def prepare(cls, config: C, data: DataSet, num_processes: int) -> dict[str, Tensor]:
         """The training images of each part of a step; a `UserError` if they cannot be used."""
 
+    @classmethod
+    @abstractmethod
+    def image_macs(cls, config: C, data: DataSet) -> float:
+        """Multiply-accumulates of the network's forward pass, for one image."""
+
     @abstractmethod
     def make_state(self, saved: SavedState | None) -> S:
         """The first state, or that of a checkpoint's plain data, before its tensors are loaded."""

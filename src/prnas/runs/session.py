@@ -22,6 +22,7 @@ from prnas.runs.names import not_resumable
 from prnas.runs.processes import Processes
 from prnas.runs.run import Run, RunContext, Stopped
 from prnas.runs.signals import stop_signals
+from prnas.runs.threads import busy_warning, default_threads
 
 C = TypeVar("C", bound=RunConfig)
 R = TypeVar("R")
@@ -40,9 +41,10 @@ def check_overrides(overrides: Sequence[str]) -> None:
         )
 
 
-def with_threads(config: C, processes: Processes) -> C:
+def with_threads(config: C, processes: Processes, step_macs: float) -> C:
     """With the number of threads written out: another number would round sums otherwise."""
-    threads = processes.broadcast(config.compute.threads or torch.get_num_threads())
+    threads = config.compute.threads or default_threads(step_macs, torch.get_num_threads())
+    threads = processes.broadcast(threads)
     torch.set_num_threads(threads)
     compute = config.compute.model_copy(update={"threads": threads})
     return config.model_copy(update={"compute": compute})
@@ -66,12 +68,11 @@ def start_run(
     the same program, which cannot be launched twice.
     """
     processes = processes or Processes(config.compute)
-    config = with_threads(config, processes)
     create = None
     if runs is not None:
         session = {"command": list(command or sys.argv), **processes.facts}
         recipe = recipe or task_name(config)
-        create = partial(RunFolder.create, runs, name, recipe, config, session)
+        create = partial(RunFolder.create, runs, name, recipe, session=session)
     return _run(kind, config, processes, callbacks, create, probe)
 
 
@@ -94,9 +95,8 @@ def resume_run(
     new_limit = any(override.startswith("compute.memory_limit") for override in overrides)
     config: C = read_config(folder, kind.config_type, overrides)
     processes = processes or Processes(config.compute)
-    config = with_threads(config, processes)
     session = {"command": list(command or sys.argv), **processes.facts}
-    reopen = partial(RunFolder.open, folder, config, session, forget_batches=new_limit)
+    reopen = partial(RunFolder.open, folder, session=session, forget_batches=new_limit)
     return _run(kind, config, processes, callbacks, reopen, probe, replay=not new_limit)
 
 
@@ -105,7 +105,7 @@ def _run(
     config: C,
     processes: Processes,
     callbacks: Sequence[Callback],
-    open_folder: Callable[[], RunFolder] | None,
+    open_folder: Callable[[C], RunFolder] | None,
     probe: MemoryProbe | None,
     replay: bool = True,
 ) -> R:
@@ -126,7 +126,7 @@ def _run(
         nonlocal folder
         if open_folder is None:
             return None, [], None
-        folder = open_folder()
+        folder = open_folder(config)
         folder.warn = say
         return *folder.newest_checkpoint(), str(folder.path)
 
@@ -135,6 +135,11 @@ def _run(
         limit = None if limit is None else limit * 1e9
         data = load(config.images, processes.device, say, free_memory(processes.local_size, limit))
         indices = kind.prepare(config, data, processes.size)
+        batch = min(config.batch.max, len(indices[kind.weights_part]))
+        config = with_threads(config, processes, batch * kind.image_macs(config, data))
+        threads = config.compute.threads
+        if first and threads and (warning := busy_warning(threads)):
+            say(warning)
         probe = probe or probe_for(processes.device, limit, processes.local_size)
         processes.barrier()  # if a process fails before this point, nothing is written
         with stop_signals() as signals:

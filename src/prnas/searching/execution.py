@@ -70,10 +70,16 @@ class ExecutionTrial:
     def load_state(self, state: Mapping[str, Any]) -> None:
         """As it was saved; a `ValueError` if it cannot be so."""
         decision, seconds = state["decision"], state["seconds"]
-        if decision is not None and decision not in WAYS:
-            raise ValueError(f"the supernet cannot be computed '{decision!s:.60}'")
-        self.decision = decision
+        self.decision = None if decision is None else _checked(decision)
         self.seconds = {way: [float(value) for value in seconds[way]] for way in WAYS}
+
+
+def _checked(way: object) -> Execution:
+    """A way that was saved; a `ValueError` if there is no such way."""
+    for execution in WAYS:
+        if way == execution:
+            return execution
+    raise ValueError(f"the supernet cannot be computed '{way!s:.60}'")
 
 
 class SupernetExecution:
@@ -100,11 +106,13 @@ class SupernetExecution:
         if saved is not None and self.fixed is None:
             self.trial.load_state(saved["trial"])
             self.steady, self.batch = int(saved["steady"]), int(saved["batch"])
+            search.state.supernet.execution = _checked(saved["execution"])
 
     def start_cycle(self) -> None:
         """The candidates were replaced: measure again."""
         self.trial = ExecutionTrial()
         self.steady, self.batch = 0, 0  # steps that the batch size has not changed
+        self.search.state.supernet.execution = self.fixed or "fused"
 
     @property
     def _settled(self) -> bool:
@@ -115,7 +123,6 @@ class SupernetExecution:
         """Take a step, computed as is right for it."""
         supernet, trial = self.search.state.supernet, self.trial
         if self.fixed is not None:
-            supernet.execution = self.fixed
             return step()
         self.steady = self.steady + 1 if self.search.batch.batch == self.batch else 0
         self.batch = self.search.batch.batch
@@ -131,10 +138,8 @@ class SupernetExecution:
     def _decide(self) -> None:
         search, position = self.search, self.search.state.position
         key = position.key("execution")
-        decision = self.replay.get(key)
-        if decision not in WAYS:
-            decision = search.processes.broadcast(self.trial.faster)
-        self.trial.decision = next(way for way in WAYS if way == decision)
+        decision = self.replay.get(key) or search.processes.broadcast(self.trial.faster)
+        self.trial.decision = _checked(decision)
         if search.folder is not None:
             search.folder.log_decision(key, decision)
         record = ExecutionRecord(
@@ -162,8 +167,8 @@ class SupernetExecution:
         """Plain data for a checkpoint; nothing where nothing is measured."""
         if self.fixed is not None:
             return {}
-        trial = {"trial": self.trial.state(), "steady": self.steady, "batch": self.batch}
-        return {"execution": trial}
+        state = {"trial": self.trial.state(), "steady": self.steady, "batch": self.batch}
+        return {"execution": {**state, "execution": self.search.state.supernet.execution}}
 
 
 def _synchronize(device: torch.device) -> None:

@@ -22,7 +22,8 @@ from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
 from prnas.space.genotype import ROLES, Role
-from prnas.space.pools import CellWeights
+from prnas.space.network_size import supernet_macs
+from prnas.space.pools import CellWeights, Pools
 
 
 class Search(Run[SearchConfig, SearchState, SearchResult]):
@@ -54,6 +55,20 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         indices = split_halves(config, data)
         check_sizes(config, data, len(indices["weights"]), num_processes)
         return indices
+
+    @classmethod
+    def image_macs(cls, config: SearchConfig, data: DataSet) -> float:
+        """Those of the first cycle's supernet."""
+        network, first = config.network, config.schedule.cycles[0]
+        return supernet_macs(
+            Pools.initial(network.nodes, config.space.initial_pool),
+            first.channels or network.channels,
+            first.cells or network.cells,
+            data.num_classes,
+            output=network.output,
+            input_channels=data.shape[0],
+            pixels=(data.shape[1], data.shape[2]),
+        )
 
     def make_state(self, saved: SavedState | None) -> SearchState:
         return SearchState(self.config, self.data, self.processes, saved)
