@@ -10,9 +10,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import torch
 from hypothesis import settings
 
-from tests.support.fixtures import here, images, pooling_grows, reference
+from tests.support.fixtures import here, images, own_operations, pooling_grows, reference
 
-__all__ = ["here", "images", "pooling_grows", "reference"]
+__all__ = ["here", "images", "own_operations", "pooling_grows", "reference"]
 
 # The same examples on every run, and no deadline on machines under load.
 settings.register_profile("prnas", deadline=None, derandomize=True)

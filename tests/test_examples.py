@@ -24,6 +24,7 @@ def load(name: str) -> dict[str, Any]:
     return runpy.run_path(str(EXAMPLES / f"{name}.py"))
 
 
+@pytest.mark.usefixtures("own_operations")
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_it_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(path), run_name="__main__")
@@ -81,19 +82,29 @@ def test_the_second_order_step_is_first_order_without_looking_ahead(
     )
 
 
+OWN_POOL = "space.initial_pool=[skip, max 3x3, excited 3x3 r8, excited 3x3 r2]"
+
+
+@pytest.mark.usefixtures("own_operations")
 @pytest.mark.parametrize(
-    ("name", "override"),
+    ("name", "override", "last_step"),
     [
-        ("own_relaxation", "architecture.relaxation=cooling-softmax"),
-        ("own_step", "architecture.step=second-order"),
+        ("own_relaxation", "architecture.relaxation=cooling-softmax", 7),
+        ("own_step", "architecture.step=second-order", 7),
+        ("own_operation", OWN_POOL, 7),
+        ("own_operation", OWN_POOL, 12),  # after children came
     ],
 )
-def test_a_stopped_search_goes_on_bit_for_bit(name: str, override: str, tmp_path: Path) -> None:
+def test_a_stopped_search_goes_on_bit_for_bit(
+    name: str, override: str, last_step: int, tmp_path: Path
+) -> None:
     load(name)
     config = config_of(TINY, [override], "search")
     start(config, runs=tmp_path, name="whole")
-    stop = Watch(7, lambda: os.kill(os.getpid(), signal.SIGINT))
+    stop = Watch(last_step, lambda: os.kill(os.getpid(), signal.SIGINT))
     with pytest.raises(Stopped):
         start(config, runs=tmp_path, name="cut", callbacks=[stop])
     resume(tmp_path / "cut")
     assert_same_run(tmp_path / "cut", tmp_path / "whole")
+    if name == "own_operation":
+        assert "halve reduction" in (tmp_path / "cut" / "records.jsonl").read_text()

@@ -3,12 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from prnas.nets.inheritance import INHERITANCE
+from prnas.nets.operations import FASTER
+from prnas.nets.plain import MODULES
 from prnas.searching.api import start
 from prnas.space.morphisms import MORPHISMS, Morphism, morphs
-from prnas.space.operations import Pool
+from prnas.space.operations import CATEGORIES, OPERATIONS, Pool
 from tests.support.in_process import Cli
 from tests.support.settings import small_config, write_images
 from tests.support.watching import folder_of
@@ -47,4 +51,20 @@ def pooling_grows(monkeypatch: pytest.MonkeyPatch) -> Iterator[Morphism[Pool]]:
     monkeypatch.setitem(MORPHISMS, made.name, made)
     morphs.cache_clear()
     yield made
+    morphs.cache_clear()
+
+
+@pytest.fixture
+def own_operations() -> Iterator[None]:
+    """What a test registers is forgotten after it."""
+    categories = list(CATEGORIES)
+    with (
+        patch.dict(OPERATIONS),
+        patch.dict(MODULES),
+        patch.dict(FASTER),
+        patch.dict(MORPHISMS),
+        patch.dict(INHERITANCE),
+    ):
+        yield
+    CATEGORIES[:] = categories
     morphs.cache_clear()

@@ -15,7 +15,7 @@ from prnas.space.setting import SETTINGS, Limits, Setting
 odd = st.integers(0, 4).map(lambda half: 2 * half + 1)
 convs = st.builds(Conv, odd, st.integers(1, 3), st.lists(st.integers(1, 4), max_size=3).map(tuple))
 pools = st.builds(Pool, st.sampled_from(["max", "avg"]), st.sampled_from([3, 5]))
-EXAMPLES = tuple(from_label(label) for cls in OPERATIONS for label in cls.examples)
+EXAMPLES = tuple(from_label(label) for cls in OPERATIONS.values() for label in cls.examples)
 _WIDEST = Limits(1, 9, 3, 3, 4)
 
 
@@ -29,7 +29,7 @@ def _near_examples(cls: type[Operation]) -> st.SearchStrategy[Operation]:
 
 # Every class of operations; those that are not named here by what is near their examples.
 _BY_CLASS: dict[type[Operation], st.SearchStrategy[Operation]] = {
-    **{cls: _near_examples(cls) for cls in OPERATIONS},
+    **{cls: _near_examples(cls) for cls in OPERATIONS.values()},
     **{Conv: convs, Pool: pools},
 }
 operations = st.one_of(*_BY_CLASS.values())

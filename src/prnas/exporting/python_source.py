@@ -1,14 +1,15 @@
 """One Python file that builds a network with PyTorch alone, written for its genotype.
 
-The code is that of `prnas.nets.plain`, as far as the network needs it, and of `python_functions`.
+The code is that of `prnas.nets.plain`, as far as the network needs it, of `python_functions`, and
+of the files that define operations of a program's own.
 """
 
 import ast
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from types import ModuleType
 
 import prnas
 from prnas.exporting import python_functions
@@ -77,18 +78,26 @@ def python_source(card: ModelCard, name: str, ramp_logits: Sequence[float]) -> s
     Its parameters are called as those of `prnas.build`. `ramp_logits` are the first logits for
     an image that goes evenly from 0 to 1; the file, run as a program, compares with them.
     """
-    makers = {label: _maker(make) for label, make in plain.operations_of(card.genotype).items()}
+    made = plain.operations_of(card.genotype)
+    makers = {label: _maker(make) for label, make in made.items()}
     operations = assigned(
         "OPERATIONS", makers, "Each makes a module, from the number of channels and the stride."
     )
     network = NETWORK.format(
         stem=STEMS[card.stem].__name__, mean=", mean=True" if card.output == "mean" else ""
     )
-    own = [operations, network, *_definitions(python_functions).values()]
-    code = [*_needed(_definitions(plain), own), *own]
+    functions = _source(python_functions.normalize)
+    files = dict.fromkeys(map(_source, [plain.conv, *map(_function, made.values())]))
+    own = [operations, network, *_definitions(functions).values()]
+    code = [*_needed([_definitions(file) for file in files], own), *own]
     ramp = assigned("RAMP_LOGITS", list(ramp_logits), RAMP_COMMENT)
     blocks = [_constants(card), *code, f"{ramp}\n\n{MAIN}"]
-    return f"{_docstring(card, name)}\n{_imports(code)}\n\n" + "\n\n\n".join(blocks)
+    imports = _imports(code, [functions, *files])
+    return f"{_docstring(card, name)}\n{imports}\n\n" + "\n\n\n".join(blocks)
+
+
+def _function(make: Callable[..., object]) -> Callable[..., object]:
+    return make.func if isinstance(make, partial) else make
 
 
 def _maker(make: Callable[..., object]) -> Value:
@@ -156,41 +165,47 @@ def _constants(card: ModelCard) -> str:
     return "\n".join(lines)
 
 
-def _parsed(module: ModuleType) -> tuple[str, ast.Module]:
-    """The text of a module, and its parts."""
+def _source(made: Callable[..., object]) -> str:
+    """The text of the file that defines a function or a class."""
     try:
-        text = inspect.getsource(module)
+        # A class is found by its first function: it may stand in a program that is no module.
+        lines, _ = inspect.findsource(vars(made).get("__init__", made))
     except (OSError, TypeError):
         raise UserError(
-            f"no Python file can be written: it is made of the source code of {module.__name__}, "
-            "which is missing where prnas is installed"
+            f"no Python file can be written: it is made of the source code of {made.__module__}, "
+            "which is missing"
         ) from None
-    return text, ast.parse(text)
+    return "".join(lines)
 
 
-def _definitions(module: ModuleType) -> dict[str, str]:
-    """The code of a module's functions and classes, by name, in its order.
+def _definitions(text: str) -> dict[str, str]:
+    """The code of a file's functions and classes, by name, in its order.
 
     Without `Network`, since a file has its own.
     """
-    text, tree = _parsed(module)
     lines = text.splitlines()
     return {
         part.name: "\n".join(lines[part.lineno - 1 : part.end_lineno])
-        for part in tree.body
+        for part in ast.parse(text).body
         if isinstance(part, ast.FunctionDef | ast.ClassDef) and part.name != "Network"
     }
 
 
-def _needed(definitions: dict[str, str], code: Iterable[str]) -> list[str]:
+def _needed(files: Sequence[dict[str, str]], code: Iterable[str]) -> list[str]:
     """The definitions that the code uses, and those that they use in turn."""
     names, needed = _names(code), set[str]()
     while names:
         name = names.pop()
-        if name in definitions and name not in needed:
+        found = [definitions[name] for definitions in files if name in definitions]
+        if len(found) > 1:
+            raise UserError(
+                f"no Python file can be written: '{name}', which your operation defines, is a name "
+                "in prnas.nets.plain or another operation's file too"
+            )
+        if found and name not in needed:
             needed.add(name)
-            names |= _names([definitions[name]])
-    return [text for name, text in definitions.items() if name in needed]
+            names |= _names(found)
+    return [text for file in files for name, text in file.items() if name in needed]
 
 
 def _names(code: Iterable[str]) -> set[str]:
@@ -198,16 +213,24 @@ def _names(code: Iterable[str]) -> set[str]:
     return {part.id for part in parts if isinstance(part, ast.Name)}
 
 
-def _imports(code: Sequence[str]) -> str:
+def _imports(code: Sequence[str], files: Iterable[str]) -> str:
     """The imports that the code uses, sorted as formatters do: PyTorch's after Python's own."""
     used = _names(code)
-    lines: set[str] = set()
-    for module in (plain, python_functions):
-        for part in _parsed(module)[1].body:
-            if isinstance(part, ast.Import | ast.ImportFrom):
-                part.names = [name for name in part.names if (name.asname or name.name) in used]
-                if part.names:
-                    lines.add(ast.unparse(part))
+    names: dict[str, set[str]] = {}
+    for part in (part for text in files for part in ast.parse(text).body):
+        if not isinstance(part, ast.Import | ast.ImportFrom):
+            continue
+        for alias in part.names:
+            module = (part.module or "") if isinstance(part, ast.ImportFrom) else alias.name
+            root = module.split(".")[0]
+            if (alias.asname or alias.name) not in used or root == "prnas":
+                continue
+            if root not in ("torch", *sys.stdlib_module_names):
+                raise UserError(f"no Python file can be written: it would need {root or module}")
+            start = "import " if isinstance(part, ast.Import) else f"from {module} import "
+            names.setdefault(start, set()).add(ast.unparse(alias))
+    plain_imports = [f"import {name}" for name in names.pop("import ", ())]
+    lines = [*plain_imports, *(start + ", ".join(sorted(names[start])) for start in names)]
     ordered = sorted(lines, key=lambda line: (line.startswith("from"), line))
     torch = [line for line in ordered if line.split()[1].startswith("torch")]
     return "\n".join([*(line for line in ordered if line not in torch), "", *torch])

@@ -22,8 +22,10 @@ from prnas.space.morphisms import (
     SHRINK_DILATION,
     SHRINK_KERNEL,
     WIDEN,
+    Morphism,
+    morphs,
 )
-from prnas.space.operations import Operation
+from prnas.space.operations import OPERATIONS, Operation
 
 # Fills the child's module (all new weights) from its parent's; each is what `build` makes of the
 # morphism's operation. Weights that the parent does not have are drawn from the generator.
@@ -102,3 +104,16 @@ INHERITANCE: dict[str, Rule] = {
     INSERT_EXPANSION.name: _insert_expansion,
     WIDEN.name: _widen,
 }
+
+
+def register(morphism: Morphism[Any], rule: Rule) -> None:
+    """Let searches use a morphism that is not part of prnas, and a rule by which weights follow."""
+    name = morphism.name
+    if name in INHERITANCE and INHERITANCE[name].__module__ == __name__:
+        raise ValueError(f"'{name}' is a morphism of prnas; give yours another name")
+    if morphism.operation not in OPERATIONS.values():
+        raise ValueError(
+            f"{morphism.operation.__name__}, which '{name}' changes, is not registered"
+        )
+    MORPHISMS[name], INHERITANCE[name] = morphism, rule
+    morphs.cache_clear()

@@ -1,11 +1,13 @@
-"""Operations as modules. `build` is the only place that maps a spec to its module.
+"""Operations as modules: the plain ones, or faster ones that compute the same.
 
 Those that begin with a ReLU are `ReluFirst`: a caller that has it already, for several of them,
 says so by `rectified`.
 """
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
-from typing import assert_never
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +16,10 @@ from torch.nn import functional as F
 from prnas.nets.kernels.batch_norm import BatchNorm
 from prnas.nets.kernels.depthwise_conv import DepthwiseConv
 from prnas.nets.kernels.layouts import diagonal_phases
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
+from prnas.nets.plain import MODULES, factory, without_affine
+from prnas.nets.weights import construct
+from prnas.space import operations as space
+from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip
 
 
 class ReluFirst(nn.Module):
@@ -129,7 +134,7 @@ def pool(x: Tensor, kind: str, kernel: int, stride: int) -> Tensor:
 class FullConv1x7x1(ReluFirst):
     """ReLU, 1 x 7 (stride along the width), 7 x 1 (stride along the height), BN."""
 
-    def __init__(self, channels: int, stride: int, affine: bool) -> None:
+    def __init__(self, spec: Conv1x7x1, channels: int, stride: int, affine: bool) -> None:
         super().__init__()
         self.row = nn.Conv2d(channels, channels, (1, 7), (1, stride), (0, 3), bias=False)
         self.column = nn.Conv2d(channels, channels, (7, 1), (stride, 1), (3, 0), bias=False)
@@ -139,15 +144,17 @@ class FullConv1x7x1(ReluFirst):
         return self.bn(self.column(self.row(x)))
 
 
-class Nothing(nn.Module):
-    """Zeros of the right size."""
+def identity(spec: Skip, channels: int, stride: int, affine: bool) -> nn.Module:
+    return nn.Identity() if stride == 1 else FactorizedReduction(channels, channels, affine)
 
-    def __init__(self, stride: int) -> None:
-        super().__init__()
-        self.stride = stride
 
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.zeros_like(x[:, :, :: self.stride, :: self.stride])
+# Faster modules than the plain ones, each made of an operation, as `build` makes them.
+FASTER: dict[type[Operation], Callable[[Any, int, int, bool], nn.Module]] = {
+    Conv: ConvChain,
+    Pool: Pooling,
+    Skip: identity,
+    Conv1x7x1: FullConv1x7x1,
+}
 
 
 def build(spec: Operation, channels: int, stride: int, affine: bool) -> nn.Module:
@@ -155,19 +162,45 @@ def build(spec: Operation, channels: int, stride: int, affine: bool) -> nn.Modul
 
     `affine` is true in final networks: then BN is affine, and pooling has none.
     """
-    match spec:
-        case Conv():
-            return ConvChain(spec, channels, stride, affine)
-        case Pool():
-            return Pooling(spec, channels, stride, affine)
-        case Skip():
-            return nn.Identity() if stride == 1 else FactorizedReduction(channels, channels, affine)
-        case Conv1x7x1():
-            return FullConv1x7x1(channels, stride, affine)
-        case Zero():
-            return Nothing(stride)
-        case _:
-            assert_never(spec)
+    if type(spec) in FASTER:
+        return FASTER[type(spec)](spec, channels, stride, affine)
+    module = factory(spec)(channels, stride)
+    return module if affine else without_affine(module)
+
+
+def register(
+    kind: type[Operation],
+    module: Callable[..., nn.Module],
+    faster: Callable[[Any, int, int, bool], nn.Module] | None = None,
+) -> None:
+    """Let searches and networks have an operation that is not part of prnas.
+
+    `module` makes its module as a textbook has it, from the number of channels, the stride, and the
+    operation's parameters by name; it is tried with the examples of the class. `faster` makes, from
+    what `build` takes, one that computes the same and calls its weights the same.
+    """
+    space.register(kind, lambda op: _try(op, partial(module, **op.parameters())))
+    MODULES[kind] = module
+    if faster is not None:
+        FASTER[kind] = faster
+
+
+@torch.no_grad()
+def _try(op: Operation, make: Callable[[int, int], nn.Module]) -> None:
+    """Raise a `ValueError` if an operation's module is not what cells rely on."""
+    images = torch.zeros(2, 8, 6, 4).contiguous(memory_format=torch.channels_last)
+    for stride in (1, 2):
+        module = construct(partial(make, 8, stride), torch.Generator()).eval()
+        shape, expected = tuple(module(images).shape), (2, 8, 6 // stride, 4 // stride)
+        size = op.size(8, (6, 4), stride).parameters
+        weights = sum(weight.numel() for weight in module.parameters())
+        what = f"'{op.label}' at stride {stride}"
+        if shape != expected:
+            raise ValueError(f"{what} makes {shape} of {tuple(images.shape)}, not {expected}")
+        if images._version:
+            raise ValueError(f"{what} changes its input, which other operations read too")
+        if weights != size:
+            raise ValueError(f"{what} has {weights} parameters by its module, {size} by its size")
 
 
 def preprocess(c_in: int, c_out: int, after_reduction: bool, affine: bool) -> nn.Module:

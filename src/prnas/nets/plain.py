@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import assert_never, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -67,11 +67,9 @@ def conv_1x7_7x1(c: int, stride: int) -> nn.Module:
     return named(relu=nn.ReLU(), row=row, column=column, bn=nn.BatchNorm2d(c))
 
 
-def max_pool(c: int, stride: int, kernel: int) -> nn.Module:
-    return nn.MaxPool2d(kernel, stride, padding=kernel // 2)
-
-
-def avg_pool(c: int, stride: int, kernel: int) -> nn.Module:
+def pool(c: int, stride: int, kind: str, kernel: int) -> nn.Module:
+    if kind == "max":
+        return nn.MaxPool2d(kernel, stride, padding=kernel // 2)
     return nn.AvgPool2d(kernel, stride, kernel // 2, count_include_pad=False)
 
 
@@ -325,21 +323,21 @@ def auxiliary_head(c: int, classes: int, stride: int) -> nn.Module:
     )
 
 
+# What makes the module of each operation, from channels, stride, and its parameters by name.
+MODULES: dict[type[space.Operation], Callable[..., nn.Module]] = {
+    space.Conv: conv,
+    space.Pool: pool,
+    space.Skip: skip,
+    space.Conv1x7x1: conv_1x7_7x1,
+    space.Zero: Zero,
+}
+assert MODULES.keys() == set(space.OPERATIONS.values()), "every operation has a module"
+
+
 def factory(op: space.Operation) -> Callable[[int, int], nn.Module]:
     """What makes an operation's module from a number of channels and a stride."""
-    match op:
-        case space.Conv():
-            return partial(conv, kernel=op.kernel, dilation=op.dilation, expansions=op.expansions)
-        case space.Pool():
-            return partial(max_pool if op.kind == "max" else avg_pool, kernel=op.kernel)
-        case space.Skip():
-            return skip
-        case space.Conv1x7x1():
-            return conv_1x7_7x1
-        case space.Zero():
-            return Zero
-        case _:
-            assert_never(op)
+    make, parameters = MODULES[type(op)], op.parameters()
+    return partial(make, **parameters) if parameters else make
 
 
 def operations_of(genotype: Genotype) -> dict[str, Callable[[int, int], nn.Module]]:
@@ -382,11 +380,7 @@ class SearchCell(nn.Module):
             )
             for (_, source), pool in zip(pools.positions, pools.edges, strict=True)
         )
-        for part in self.modules():
-            if isinstance(part, nn.BatchNorm2d):
-                part.affine = False
-                part.register_parameter("weight", None)
-                part.register_parameter("bias", None)
+        without_affine(self)
 
     def forward(self, before_last: Tensor, last: Tensor, mixing: Sequence[Tensor]) -> Tensor:
         states = [self.preprocess[0](before_last), self.preprocess[1](last)]
@@ -395,6 +389,16 @@ class SearchCell(nn.Module):
             node = sum(mix(x, *next(edges)) for x in states)
             states.append(cast(Tensor, node))
         return join(states[NUM_INPUTS:], self.mean)
+
+
+def without_affine(module: nn.Module) -> nn.Module:
+    """The module, whose BN no longer has scale and shift."""
+    for part in module.modules():
+        if isinstance(part, nn.BatchNorm2d):
+            part.affine = False
+            part.register_parameter("weight", None)
+            part.register_parameter("bias", None)
+    return module
 
 
 def candidate(op: space.Operation, c: int, stride: int) -> nn.Module:

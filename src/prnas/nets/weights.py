@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import chain
 from typing import TypeVar
 
 import torch
@@ -24,17 +25,23 @@ def construct(make: Callable[[], M], generator: torch.Generator) -> M:
 
 
 def initialize(module: nn.Module, generator: torch.Generator) -> None:
-    """PyTorch's default initialisation, in the order of the modules, from `generator`."""
+    """PyTorch's default initialisation, in the order of the modules, from `generator`.
+
+    A module that has parameters or buffers of another kind says its own by a method `initialize`.
+    """
     for part in module.modules():
-        if isinstance(part, nn.Conv2d | nn.Linear):
+        if own := getattr(part, "initialize", None):
+            own(generator)
+        elif isinstance(part, nn.Conv2d | nn.Linear):
             draw_weight(part.weight, generator)
             if part.bias is not None:
                 bound = 1 / math.sqrt(part.weight[0].numel())
                 nn.init.uniform_(part.bias, -bound, bound, generator=generator)
         elif isinstance(part, nn.BatchNorm2d):
             part.reset_parameters()  # constants
-        elif next(part.parameters(recurse=False), None) is not None:
-            raise TypeError(f"no initialisation is known for {type(part).__name__}")
+        elif any(True for _ in chain(part.parameters(recurse=False), part.buffers(recurse=False))):
+            name = type(part).__name__
+            raise TypeError(f"no initialisation is known for {name}: no initialize(generator)")
 
 
 def draw_weight(weight: Tensor, generator: torch.Generator) -> None:

@@ -40,7 +40,7 @@ class Edge:
 
     def __post_init__(self) -> None:
         checked_int("input", self.input, least=0)
-        if not isinstance(self.op, OPERATIONS):
+        if type(self.op) not in OPERATIONS.values():
             raise ValueError(f"op must be an operation, got {self.op!r:.60}")
         if isinstance(self.op, Zero):
             raise ValueError("a genotype has no 'zero' operation: it would be no connection")

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from prnas.space.operations import BaseOperation, Conv, Operation
+from prnas.space.operations import Conv, Operation
 from prnas.space.setting import Limits
 
-Op = TypeVar("Op", bound=BaseOperation)
+Op = TypeVar("Op", bound=Operation)
 
 
 @dataclass(frozen=True, slots=True)

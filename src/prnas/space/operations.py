@@ -1,16 +1,26 @@
 """Candidate operations as immutable values: what an edge may compute, not how.
 
-Each class says all that the rest of the program asks of an operation; see `BaseOperation`.
+Each class says all that the rest of the program asks of an operation; see `Operation`. Programs add
+classes of their own by `prnas.nets.operations.register`.
 """
 
+import json
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import total_ordering
+from functools import cache, total_ordering
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    PlainSerializer,
+    PlainValidator,
+    TypeAdapter,
+)
 
 from prnas.space.layer_size import (
     NetworkSize,
@@ -49,7 +59,7 @@ def checked_tuple(name: str, value: object) -> tuple[Any, ...]:
 
 @total_ordering
 @dataclass(frozen=True, slots=True)
-class BaseOperation(ABC):
+class Operation(ABC):
     """What every operation says of itself.
 
     Its fields are its parameters, checked at birth, and `type`, its name in files. Order, JSON and
@@ -81,28 +91,28 @@ class BaseOperation(ABC):
     def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
         """Its size in a final network, where it reads `pixels`."""
 
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The values that tell it from others of its class."""
-        return tuple(getattr(self, one.name) for one in fields(self) if one.compare)
+    def parameters(self) -> dict[str, Parameter]:
+        """The values that tell it from others of its class, by the names of their fields."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
 
     def sort_key(self) -> tuple[Any, ...]:
         """By class, then by parameters."""
-        return (self.rank, *self.parameters())
+        return (self.rank, *self.parameters().values())
 
     def __lt__(self, other: object) -> bool:
-        if not isinstance(other, BaseOperation):
+        if not isinstance(other, Operation):
             return NotImplemented
         return self.sort_key() < other.sort_key()
 
-    def similarity(self, other: "BaseOperation") -> float:
+    def similarity(self, other: "Operation") -> float:
         """0 across classes, else (1+k)/(1+n) for k of n equal parameters.
 
         Sequences count partly: by the share of places, up to the longer one's length, that agree.
         """
         if type(self) is not type(other):
             return 0.0
-        pairs = list(zip(self.parameters(), other.parameters(), strict=True))
-        return sum((_agreement(*pair) for pair in pairs), start=1) / (1 + len(pairs))
+        mine, theirs = self.parameters().values(), other.parameters().values()
+        return sum(map(_agreement, mine, theirs), start=1) / (1 + len(mine))
 
 
 def _agreement(one: Parameter, other: Parameter) -> float:
@@ -111,8 +121,13 @@ def _agreement(one: Parameter, other: Parameter) -> float:
     return one == other
 
 
+def type_of(kind: type[Operation]) -> str:
+    """What files call the operations of a class: the default of its field `type`."""
+    return cast(str, {field.name: field.default for field in fields(kind)}["type"])
+
+
 @dataclass(frozen=True, slots=True)
-class Conv(BaseOperation):
+class Conv(Operation):
     """A chain of separable convolutions: ReLU, depthwise, pointwise, batch normalisation.
 
     With `expansions = (m1, ..., mn)` there are n+1 of them, of widths C, m1*C, ..., mn*C, C.
@@ -171,7 +186,7 @@ class Conv(BaseOperation):
 
 
 @dataclass(frozen=True, slots=True)
-class Pool(BaseOperation):
+class Pool(Operation):
     """Max- or average-pooling over `kernel` x `kernel` pixels."""
 
     category = "pool"
@@ -207,7 +222,7 @@ class Pool(BaseOperation):
 
 
 @dataclass(frozen=True, slots=True)
-class Skip(BaseOperation):
+class Skip(Operation):
     """The identity; at stride 2, a factorized reduction."""
 
     category = "skip"
@@ -231,7 +246,7 @@ class Skip(BaseOperation):
 
 
 @dataclass(frozen=True, slots=True)
-class Zero(BaseOperation):
+class Zero(Operation):
     """No connection. Only DARTS-style baselines hold it, and no genotype keeps it."""
 
     category = "zero"
@@ -253,7 +268,7 @@ class Zero(BaseOperation):
 
 
 @dataclass(frozen=True, slots=True)
-class Conv1x7x1(BaseOperation):
+class Conv1x7x1(Operation):
     """ReLU, full 1x7 and 7x1 convolutions, batch normalisation: AmoebaNet's cell alone has it."""
 
     category = "conv"
@@ -278,33 +293,73 @@ class Conv1x7x1(BaseOperation):
         return row + conv_size(7 * channels**2, out) + bn_size(channels)
 
 
-Operation = Conv | Pool | Skip | Zero | Conv1x7x1
-OPERATIONS: tuple[type[Operation], ...] = get_args(Operation)
-CATEGORIES: tuple[str, ...] = tuple(dict.fromkeys(cls.category for cls in OPERATIONS))
+# All classes of operations by their type, which is their name in files.
+OPERATIONS: dict[str, type[Operation]] = {
+    type_of(kind): kind for kind in (Conv, Pool, Skip, Zero, Conv1x7x1)
+}
+CATEGORIES: list[str] = list(dict.fromkeys(kind.category for kind in OPERATIONS.values()))
+
+
+def register(kind: type[Operation], check: Callable[[Operation], None]) -> None:
+    """Let pools, genotypes and files hold operations of a class that is not part of prnas.
+
+    `check` raises an exception for an example that something is wrong with. Programs call
+    `prnas.nets.operations.register`, which asks for the class's module too.
+    """
+    name = type_of(kind)
+    others = [other for key, other in OPERATIONS.items() if key != name]
+    if name in OPERATIONS and OPERATIONS[name].__module__ == __name__:
+        raise ValueError(f"'{name}' is an operation of prnas; give yours another type")
+    if kind.rank in (other.rank for other in others):
+        raise ValueError(f"the rank of '{name}', {kind.rank}, is that of another operation")
+    if not kind.examples:
+        raise ValueError(f"'{name}' must have examples of its labels")
+    for label in kind.examples:
+        match = kind.labels.fullmatch(label)
+        if match is None or any(other.labels.fullmatch(label) for other in others):
+            raise ValueError(f"'{label}' must match the labels of '{name}', and of no other")
+        op = kind.from_match(match)
+        if op.label != label or TypeAdapter(kind).validate_json(json.dumps(to_json(op))) != op:
+            raise ValueError(f"'{label}' must stay the same as a label and in JSON, got {op}")
+        check(op)
+    OPERATIONS[name] = kind
+    if kind.category not in CATEGORIES:
+        CATEGORIES.append(kind.category)
 
 
 def from_label(text: str) -> Operation:
     """The operation that a label names; the inverse of `.label` (an ASCII x may stand for ×)."""
     label = " ".join(text.split())
-    for cls in OPERATIONS:
-        if match := cls.labels.fullmatch(label):
-            return cls.from_match(match)
-    examples = ", ".join(f"'{label}'" for cls in OPERATIONS for label in cls.examples)
+    for kind in OPERATIONS.values():
+        if match := kind.labels.fullmatch(label):
+            return kind.from_match(match)
+    examples = ", ".join(f"'{label}'" for kind in OPERATIONS.values() for label in kind.examples)
     raise ValueError(f"no operation is called {text!r:.60}; write one like {examples}")
 
 
 def to_json(op: Operation) -> dict[str, Any]:
     """A plain JSON object whose `type` tells the operation's class."""
-    data: dict[str, Any] = {}
-    for one in fields(op):
-        value = cast(Parameter, getattr(op, one.name))
-        data[one.name] = list(value) if isinstance(value, tuple) else value
-    return data
+    data: dict[str, Any] = {"type": type_of(type(op)), **op.parameters()}
+    return {key: [*value] if isinstance(value, tuple) else value for key, value in data.items()}
 
 
-def _label_to_json(data: Any) -> Any:
-    return to_json(from_label(data)) if isinstance(data, str) else data
+@cache
+def _union(*kinds: type[Operation]) -> TypeAdapter[Operation]:
+    union: Any = Annotated[Union[kinds], Field(discriminator="type")]  # noqa: UP007  # pyright: ignore
+    return TypeAdapter(union)
 
 
-# How files say an operation: a JSON object, or the label that people write by hand.
-OperationField = Annotated[Operation, Field(discriminator="type"), BeforeValidator(_label_to_json)]
+def _read(data: Any) -> Operation:
+    if isinstance(data, str):
+        return from_label(data)
+    return _union(*OPERATIONS.values()).validate_json(json.dumps(data))
+
+
+# How files say an operation: a JSON object, or the label that people write by hand. Asks for the
+# classes when it is used, since a program may register more of them.
+OperationField = Annotated[
+    Operation,
+    PlainValidator(_read),
+    PlainSerializer(to_json),
+    GetPydanticSchema(None, lambda _, handler: handler(_union(*OPERATIONS.values()).core_schema)),
+]

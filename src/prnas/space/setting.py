@@ -94,7 +94,7 @@ class Setting:
     def _problems(self) -> Iterable[str]:
         if type(self.name) is not str:
             yield f"name must be a string, got {self.name!r:.60}"
-        if not all(isinstance(op, OPERATIONS) for op in self.initial_pool):
+        if not all(type(op) in OPERATIONS.values() for op in self.initial_pool):
             yield "initial_pool must hold operations"
             return
         if len(self.initial_pool) > MOST_CANDIDATES:
