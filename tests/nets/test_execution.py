@@ -1,6 +1,7 @@
 """The two ways to compute a supernet, and steps with some of its candidates only."""
 
 import copy
+import gc
 from random import Random
 
 import pytest
@@ -245,3 +246,25 @@ def test_a_sampled_step_computes_the_sampled_candidates_only() -> None:
     )
     for cell in supernet.search_cells:
         assert sum(len(plan.candidates) for plan in cell._plans.values()) == len(cell.pools.edges)
+
+
+@pytest.mark.parametrize("execution", WAYS)
+def test_hundreds_of_sampled_steps_leave_nothing_behind(
+    execution: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_cell, "_MOST_PLANS", 50)
+    pools = Pools.initial(1, INITIAL_POOL)
+    supernet = build_supernet(pools, 2, 3, 5, execution=execution)
+    optimizer = torch.optim.SGD(supernet.weight_parameters(), 0.01, momentum=0.9)
+    images, generator = images_of(2, 8, torch.float32), Random(0)
+
+    def tensors_after(steps: int) -> int:
+        for _ in range(steps):
+            loss_of(supernet, images, active=random_active(pools, generator)).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        gc.collect()
+        return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
+
+    first = tensors_after(100)  # by now, all weights have their momentum
+    assert tensors_after(200) <= first
