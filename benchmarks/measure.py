@@ -13,13 +13,22 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
-def interleaved(ways: dict[str, Callable[[], object]], repeats: int) -> dict[str, list[float]]:
+def synchronize(device: str) -> None:
+    """Wait until a device has done all that it was given."""
+    if device != "cpu":
+        torch.accelerator.synchronize(device)
+
+
+def interleaved(
+    ways: dict[str, Callable[[], object]], repeats: int, device: str = "cpu"
+) -> dict[str, list[float]]:
     """Seconds of each way, in turns, after one turn to warm up."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(repeats + 1):
         for name, run in ways.items():
             start = time.perf_counter()
             run()
+            synchronize(device)
             if turn:
                 seconds[name].append(time.perf_counter() - start)
     return seconds
@@ -32,14 +41,15 @@ def ratio(slow: list[float], fast: list[float]) -> str:
 
 
 class CountCalls(TorchDispatchMode):
-    """Counts operator calls, those of the backward pass included."""
+    """Counts operator calls, those of the backward pass included; `views` of them move no data."""
 
-    calls = 0
+    calls = views = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         self.calls += 1
+        self.views += func.is_view or func.overloadpacket is torch.ops.aten._unsafe_view
         return func(*args, **(kwargs or {}))
 
 

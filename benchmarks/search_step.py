@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.nets import plain
-from prnas.nets.supernet import Supernet
+from prnas.nets.supernet import Active, Supernet
 from prnas.space.genotype import ROLES
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS
@@ -76,15 +76,27 @@ def textbook_step(network: plain.Supernet, data: tuple[Batch, Batch]) -> Callabl
     return step
 
 
-def our_step(network: Supernet, data: tuple[Batch, Batch]) -> Callable[[], None]:
+def one_of_each(pools: Pools, generator: Random) -> Active:
+    """One active candidate on every edge."""
+    return {
+        role: tuple((generator.randrange(len(edge.candidates)),) for edge in pools.cell(role).edges)
+        for role in ROLES
+    }
+
+
+def our_step(
+    network: Supernet, data: tuple[Batch, Batch], sample: Random | None = None
+) -> Callable[[], None]:
+    """A step of the whole supernet or, with `sample`, of a new sample of it each time."""
     optimizers = _optimizers(network, fused=True)
 
     def step() -> None:
         for (images, labels), optimizer, part in zip(
             data, optimizers, ("architecture", "weights"), strict=True
         ):
+            active = None if sample is None else one_of_each(network.pools, sample)
             with network.training_only(part) as parameters:
-                F.cross_entropy(network(images), labels).backward()
+                F.cross_entropy(network(images, active=active), labels).backward()
             nn.utils.clip_grad_norm_(parameters, GRADIENT_NORM, foreach=True)
             optimizer.step()
             optimizer.zero_grad()

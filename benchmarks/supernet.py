@@ -1,12 +1,14 @@
 """The supernet against the textbook's: speed, memory and operator calls of a search step.
 
-The textbook's is `prnas.nets.plain.Supernet`.
+The textbook's is `prnas.nets.plain.Supernet`. `fused` and `plain` are the two ways to compute ours,
+`recompute` is fused with recomputation, and in `sampled` one candidate of each edge is active.
 
-python -m benchmarks.supernet [--batch 64] [--repeats 3] [--stages initial DL DR UR]
+python -m benchmarks.supernet [--batch 64] [--repeats 3] [--stages initial DL DR UR] [--device cuda]
 """
 
 import argparse
 from collections.abc import Callable
+from random import Random
 from statistics import median
 
 import torch
@@ -17,29 +19,39 @@ from benchmarks.measure import (
     interleaved,
     matrix_product_flops,
     number_of,
+    print_number,
     print_peak,
     ratio,
+    synchronize,
 )
 from benchmarks.search_step import STAGES, batches, our_step, stage_pools, textbook_step
 from prnas.nets import plain
 from prnas.nets.supernet import build_supernet
 
-WAYS = ("textbook", "ours", "recompute")
+WAYS = ("textbook", "fused", "recompute", "plain", "sampled")
 CHANNELS, CELLS = 16, 8
 
 
-def make_step(way: str, stage: str, batch: int) -> Callable[[], None]:
-    pools, data = stage_pools(stage), batches(batch)
+def make_step(way: str, stage: str, batch: int, device: str = "cpu") -> Callable[[], None]:
+    pools = stage_pools(stage)
+    first, second = ((images.to(device), labels.to(device)) for images, labels in batches(batch))
     if way == "textbook":
-        return textbook_step(plain.Supernet(pools, CHANNELS, CELLS), data)
-    network = build_supernet(pools, CHANNELS, CELLS, recompute=way == "recompute")
-    return our_step(network, data)
+        return textbook_step(plain.Supernet(pools, CHANNELS, CELLS).to(device), (first, second))
+    network = build_supernet(
+        pools,
+        CHANNELS,
+        CELLS,
+        recompute=way == "recompute",
+        execution="plain" if way == "plain" else "fused",
+    )
+    sample = Random(0) if way == "sampled" else None
+    return our_step(network.to(device), (first, second), sample)
 
 
-def operator_calls(step: Callable[[], None]) -> int:
+def operator_calls(step: Callable[[], None]) -> str:
     with CountCalls() as counter:
         step()
-    return counter.calls
+    return f"{counter.calls} / {counter.calls - counter.views}"
 
 
 def flops_needed(stage: str) -> float:
@@ -55,30 +67,53 @@ def flops_needed(stage: str) -> float:
     return (2 + 3) * counter.get_total_flops()
 
 
-def peak(way: str, stage: str, batch: int) -> float:
-    """MiB that a step takes, as told by a fresh process."""
-    return number_of("benchmarks.supernet", "--peak", way, "--stages", stage, "--batch", str(batch))
+def peak(way: str, stage: str, batch: int, device: str) -> float:
+    """MiB that a step takes, measured in a fresh process."""
+    arguments = ("--stages", stage, "--batch", str(batch), "--device", device)
+    return number_of("benchmarks.supernet", "--peak", way, *arguments)
 
 
-def report(stage: str, batch: int, repeats: int) -> None:
-    product = matrix_product_flops()
-    steps = {way: make_step(way, stage, batch) for way in WAYS}
-    seconds = interleaved(dict(steps), repeats)
+def print_device_peak(step: Callable[[], None], device: str) -> None:
+    """What `print_peak` does, for the memory of an accelerator."""
+    before = torch.accelerator.memory_allocated(device)
+    step()
+    synchronize(device)
+    print_number((torch.accelerator.max_memory_allocated(device) - before) / 2**20)
+
+
+def report(stage: str, batch: int, repeats: int, device: str, ways: list[str]) -> None:
+    product = matrix_product_flops() if device == "cpu" else None
+    steps: dict[str, Callable[[], None]] = {}
+    for way in ways:
+        step = make_step(way, stage, batch, device)
+        try:
+            step()
+        except NotImplementedError as error:  # a kernel that the device does not have
+            print(f"{stage}: {way} cannot run on {device}: {str(error).splitlines()[0]}")
+        else:
+            steps[way] = step
+    seconds = interleaved(dict(steps), repeats, device)
     speed = {way: batch / median(times) for way, times in seconds.items()}
-    share = flops_needed(stage) * speed["ours"] / product
-    del steps
-    memory = {way: [peak(way, stage, batch) for _ in range(repeats)] for way in WAYS}
-    calls = {way: operator_calls(make_step(way, stage, 2)) for way in WAYS}
+    memory = {way: [peak(way, stage, batch, device) for _ in range(repeats)] for way in steps}
+    calls = {way: operator_calls(make_step(way, stage, 2, device)) for way in steps}
     print(f"\n{stage}: batch {batch}, {repeats} turns; medians (least-greatest of single turns)")
-    print(f"{'':12}{'images/s':>10}{'faster than textbook':>26}{'MiB':>8}{'less':>18}{'calls':>9}")
-    for way in WAYS:
+    print(f"{'':12}{'images/s':>10}{'faster than textbook':>26}{'MiB':>8}{'less':>18}", end="")
+    print(f"{'calls / without views':>24}")
+    for way in steps:
         faster = ratio(seconds["textbook"], seconds[way])
         less = ratio(memory["textbook"], memory[way])
         size = median(memory[way])
-        print(f"{way:12}{speed[way]:>10.2f}{faster:>26}{size:>8.0f}{less:>18}{calls[way]:>9}")
-    print(f"recomputation takes {ratio(seconds['recompute'], seconds['ours'])} times as long")
-    print(f"a matrix product ran at {product / 1e9:.0f} GFLOP/s just before; ours does the", end="")
-    print(f" arithmetic that is needed at {share:.0%} of that", flush=True)
+        print(f"{way:12}{speed[way]:>10.2f}{faster:>26}{size:>8.0f}{less:>18}{calls[way]:>24}")
+    if "fused" not in steps:
+        return
+    if "recompute" in steps:
+        print(f"recomputation takes {ratio(seconds['recompute'], seconds['fused'])} times as long")
+    if "sampled" in steps:
+        print(f"a sampled step takes {ratio(seconds['sampled'], seconds['fused'])} of a full one")
+    if product is not None:
+        share = flops_needed(stage) * speed["fused"] / product
+        print(f"a matrix product ran at {product / 1e9:.0f} GFLOP/s just before; fused does the")
+        print(f"arithmetic that is needed at {share:.0%} of that", flush=True)
 
 
 def main() -> None:
@@ -87,16 +122,25 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--stages", nargs="+", choices=list(STAGES), default=list(STAGES))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or another of PyTorch's")
     parser.add_argument("--peak", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     if options.peak:
-        print_peak(make_step(options.peak, options.stages[0], options.batch))
+        step = make_step(options.peak, options.stages[0], options.batch, options.device)
+        if options.device == "cpu":
+            print_peak(step)
+        else:
+            print_device_peak(step, options.device)
         return
-    print(f"{CELLS} cells, {CHANNELS} channels, 32x32, {options.threads} threads, PyTorch", end=" ")
-    print(torch.__version__)
+    print(
+        f"{CELLS} cells, {CHANNELS} channels, 32x32, {options.device}, {options.threads} threads,"
+    )
+    print(f"{options.threads} threads, PyTorch {torch.__version__}")
+    ways = ["textbook", *(way for way in options.ways if way != "textbook")]
     for stage in options.stages:
-        report(stage, options.batch, options.repeats)
+        report(stage, options.batch, options.repeats, options.device, ways)
 
 
 if __name__ == "__main__":

@@ -266,7 +266,7 @@ def test_numbers_that_are_not_finite_stop_it(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: Retraining) -> Outcome:
-        return Outcome(float("nan"), 0.0)
+        return Outcome(torch.tensor(float("nan")), torch.tensor(0.0))
 
     monkeypatch.setattr(Retraining, "_gradients", broken)
     with pytest.raises(UserError, match=r"not a finite number \(epoch 1, step 1\).*training\.lr"):

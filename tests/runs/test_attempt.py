@@ -14,6 +14,8 @@ from prnas.io.errors import UserError
 from prnas.runs.attempt import Outcome, attempt, average
 from prnas.runs.state import Position
 
+OUTCOME = Outcome(torch.tensor(0.5), torch.tensor(1.0))
+
 
 class Exchange:
     """Values of several threads, each waiting for the others, as processes do."""
@@ -93,7 +95,7 @@ class FakeRun:
             where="step 1",
         )
         self.batch = FakeBatch(replay)
-        self.last_images = None
+        self.last_images = {}
         self.save_soon = False
         self.reasons: list[str] = []
 
@@ -117,9 +119,9 @@ def test_streams_generators_and_gradients_go_back_when_memory_runs_out() -> None
         run.state.module.weight.grad = torch.ones(1, 1)
         if run.batch.batch > 2:
             raise MemoryError
-        return Outcome(0.5, 1.0)
+        return OUTCOME
 
-    assert attempt(run, ["architecture", "weights"], gradients) == Outcome(0.5, 1.0)
+    assert attempt(run, ["architecture", "weights"], gradients) is OUTCOME
     assert [batch for batch, *_ in seen] == [8, 4, 2]
     assert {rest for _, *rest in map(tuple, seen) for rest in [tuple(rest)]} == {seen[0][1:]}
     assert {stream.position for stream in run.streams.values()} == {2}
@@ -133,18 +135,15 @@ def test_what_is_known_to_fail_is_not_tried_again() -> None:
 
     def gradients() -> Outcome:
         tried.append(run.batch.batch)
-        return Outcome(0.5, 1.0)
+        return OUTCOME
 
     attempt(run, ["weights"], gradients)
     assert tried == [2]
     assert not run.save_soon
 
 
-def test_other_errors_and_losses_that_are_not_finite() -> None:
+def test_other_errors() -> None:
     run: Any = FakeRun()
-    run.state.tensors = dict
-    with pytest.raises(UserError, match="the loss of the network step is not a finite number"):
-        attempt(run, ["weights"], lambda: Outcome(float("nan"), 0.0))
 
     def broken() -> Outcome:
         raise RuntimeError("shapes do not match")
@@ -180,7 +179,7 @@ def test_a_process_that_averages_midway_never_waits_for_one_that_failed(
             means[rank].append(float(tensor))
             if fails:
                 raise MemoryError
-            return Outcome(0.5, 1.0)
+            return OUTCOME
 
         attempt(run, ["weights"], gradients)
         batches[rank] = run.batch.batch

@@ -85,10 +85,10 @@ def test_in_a_step_of_a_search(
     else:
         optimize = Run.optimize
 
-        def with_bad_gradient(self, of, parameters, optimizer, norm):  # pyright: ignore
+        def with_bad_gradient(self, of, parameters, *rest):  # pyright: ignore
             if of == part and self.state.position.cycle_step == 5:
                 spoil(parameters[1].grad, float("inf"))
-            optimize(self, of, parameters, optimizer, norm)
+            optimize(self, of, parameters, *rest)
 
         monkeypatch.setattr(Run, "optimize", with_bad_gradient)
     said = {

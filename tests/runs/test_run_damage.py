@@ -235,8 +235,8 @@ def test_a_report_replaces_a_pipe(tmp_path: Path, reference: Path) -> None:
 
 def test_damaged_decisions_about_the_batch_do_not_count(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "a", "r", SearchConfig(), {})
-    folder.log_batch("0/0/8/check", 16)
-    folder.log_batch("0/0/16/check", 32)
+    folder.log_decision("0/0/8/check", 16)
+    folder.log_decision("0/0/16/check", 32)
     assert folder.batch_decisions() == {"0/0/8/check": [16], "0/0/16/check": [32]}
     path = folder.path / DECISIONS
     path.write_text(path.read_text().replace(", 32,", ", 33,"))

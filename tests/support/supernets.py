@@ -1,15 +1,19 @@
 """Supernets with random pools, and comparing one with the plain one."""
 
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import torch
 from torch.nn import functional as F
 
+from prnas.config.search import ArchitectureConfig
 from prnas.nets import plain
+from prnas.nets.relaxation import Softmax
+from prnas.nets.search_cell import ActiveCell
 from prnas.nets.supernet import Supernet
 from prnas.space.change import EdgeChange, Pruned
 from prnas.space.edge_pool import EdgePool
-from prnas.space.genotype import ROLES
+from prnas.space.genotype import ROLES, Role
 from prnas.space.operations import Pool
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import Setting
@@ -109,3 +113,31 @@ def check_equal(ours: Supernet, twin: plain.Supernet, images: torch.Tensor) -> N
     buffers = dict(ours.named_buffers())
     for name, theirs in twin.named_buffers():
         assert relative(buffers[our_name(name, ours)].double(), theirs.double()) < 1e-10, name
+
+
+def random_active(pools: Pools, generator: Random) -> dict[Role, ActiveCell]:
+    """Some candidates of every edge; of a few edges, none."""
+    return {
+        role: tuple(
+            tuple(sorted(generator.sample(range(number), generator.randint(0, min(2, number)))))
+            for number in (len(edge.candidates) for edge in pools.cell(role).edges)
+        )
+        for role in ROLES
+    }
+
+
+class OnlyActive(Softmax):
+    """A softmax whose mixing weights are zero for all candidates but the active ones."""
+
+    def __init__(self, active: Mapping[Role, ActiveCell]) -> None:
+        super().__init__(ArchitectureConfig())
+        self.active = active
+
+    def mix(
+        self, role: Role, weights: Sequence[torch.Tensor], generator: torch.Generator | None
+    ) -> list[torch.Tensor]:
+        mixing = super().mix(role, weights, generator)
+        masks = [torch.zeros_like(edge) for edge in mixing]
+        for mask, indices in zip(masks, self.active[role], strict=True):
+            mask[list(indices)] = 1
+        return [edge * mask for edge, mask in zip(mixing, masks, strict=True)]

@@ -90,6 +90,7 @@ def last_state(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     for timed in ("elapsed", "work_done", "so_far", "records"):
         state.pop(timed)
     (state.get("trained") or {}).pop("seconds", None)
+    state.get("execution", {}).get("trial", {}).pop("seconds", None)
     return state, checkpoint.tensors
 
 

@@ -106,7 +106,7 @@ class RunOptions(Options):
     devices: Whole | None = None
     """Number of devices, with a process each."""
     precision: Precision | None = None
-    """Numeric precision: single, double, or mixed with bfloat16."""
+    """Numeric precision: single, double, or mixed with bfloat16 or (on a GPU) float16."""
     threads: Whole | None = None
     """CPU threads of each process."""
     memory_limit: float | None = None

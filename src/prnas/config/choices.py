@@ -4,6 +4,9 @@ from typing import Literal
 
 # The names of accelerators and precisions are Lightning Fabric's.
 Accelerator = Literal["auto", "cpu", "cuda", "mps"]
-Precision = Literal["32-true", "64-true", "bf16-mixed"]
+Precision = Literal["32-true", "64-true", "bf16-mixed", "16-mixed"]
+# How the supernet is computed; the two ways, and the choice of them.
+Execution = Literal["fused", "plain"]
+ExecutionChoice = Literal["auto", "fused", "plain"]
 DataPart = Literal["test", "train", "all"]
 ExportFormat = Literal["safetensors", "onnx", "pt2", "python"]

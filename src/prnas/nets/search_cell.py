@@ -1,14 +1,24 @@
-"""A cell of the supernet: every edge holds its whole pool of candidates."""
+"""A cell of the supernet: every edge holds its whole pool of candidates.
+
+It can be computed in two ways, on the same weights. `fused` mixes all candidates of a node by
+hand-written kernels (see `prnas.nets.kernels.mixture`). `plain` runs one candidate's module after
+the other and leaves the rest to PyTorch: on any device, in mixed precision, and differentiable as
+often as one likes.
+"""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
+from prnas.config.choices import Execution
 from prnas.nets.inheritance import inherit
+from prnas.nets.kernels.batch_norm import FrozenStatistics
 from prnas.nets.kernels.layouts import every_second, split_phases
 from prnas.nets.kernels.links import Link, PointwiseLink, SeparableLink
 from prnas.nets.kernels.mixture import MixedCandidate, mix
@@ -17,6 +27,7 @@ from prnas.nets.operations import (
     ConvChain,
     FactorizedReduction,
     ReluConvBN,
+    ReluFirst,
     SeparableConv,
     build,
     pool,
@@ -28,6 +39,11 @@ from prnas.space.network_plan import CellPlan
 from prnas.space.network_size import Output
 from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
 from prnas.space.pools import CellPools
+
+# Indices of the candidates that are computed, for each edge of a cell.
+ActiveCell = tuple[tuple[int, ...], ...]
+_PlanKey = tuple[int, int, int, bool, tuple[tuple[int, ...], ...] | None]
+_MOST_PLANS = 4096  # of nodes with sampled candidates; beyond them all are made again
 
 
 class Feature(NamedTuple):
@@ -51,6 +67,8 @@ class NodePlan:
     features: list[tuple[int, Feature]]  # (state, feature)
     edges: list[int]
     candidates: list[MixedCandidate]
+    # The same for plain execution: (edge, index), (state, feature that it reads), module.
+    modules: list[tuple[tuple[int, int], tuple[int, Feature], nn.Module]]
 
     def parameters(self) -> list[Tensor]:
         """The weights of all candidates, as the modules hold them now."""
@@ -65,9 +83,17 @@ class SearchCell(nn.Module):
     `pool_bns`. A node without any candidate that computes something is zero.
     """
 
-    def __init__(self, pools: CellPools, plan: CellPlan, output: Output, recompute: bool) -> None:
+    def __init__(
+        self,
+        pools: CellPools,
+        plan: CellPlan,
+        output: Output,
+        recompute: bool,
+        execution: Execution,
+    ) -> None:
         super().__init__()
         self.pools, self.plan, self.recompute = pools, plan, recompute
+        self.execution: Execution = execution
         self.output: Output = output
         self.skip_dropout = 0.0
         self.preprocess = nn.ModuleList(
@@ -82,7 +108,10 @@ class SearchCell(nn.Module):
         )
         self.pool_bns = nn.ModuleDict()
         self._match_pool_bns()
-        self._plans: dict[tuple[int, int, bool], list[NodePlan]] = {}
+        self._edges: dict[int, list[int]] = {}  # into each node
+        for edge, (state, _) in enumerate(pools.positions):
+            self._edges.setdefault(state, []).append(edge)
+        self._plans: dict[_PlanKey, NodePlan] = {}
 
     def stride(self, source: int) -> int:
         """The stride of the edges that leave a state."""
@@ -138,53 +167,125 @@ class SearchCell(nn.Module):
         last: Tensor,
         mixing: Sequence[Tensor],
         generator: torch.Generator | None,
+        active: ActiveCell | None = None,
     ) -> Tensor:
+        states = self.inputs(before_last, last, generator)
+        self.add_nodes(states, mixing, generator, active)
+        return self.joined(states)
+
+    def inputs(
+        self, before_last: Tensor, last: Tensor, generator: torch.Generator | None
+    ) -> list["StateFeatures"]:
+        """The first two states: the outputs of two cells before, at this cell's size."""
         inputs = zip((before_last, last), self.preprocess, strict=True)
         states = [self._projected(x, module) for x, module in inputs]
-        height, width = (-(-size // self.stride(0)) for size in states[1].shape[2:])
-        sources = [StateFeatures(self, state, x, generator) for state, x in enumerate(states)]
-        nodes: list[Tensor] = []
-        for plan in self._planned(height, width):
+        return [StateFeatures(self, state, x, generator) for state, x in enumerate(states)]
+
+    def add_nodes(
+        self,
+        states: list["StateFeatures"],
+        mixing: Sequence[Tensor],
+        generator: torch.Generator | None,
+        active: ActiveCell | None,
+    ) -> None:
+        """Compute the nodes that are not among the states yet, from their active candidates."""
+        like = states[1][RAW]
+        height, width = (-(-size // self.stride(0)) for size in like.shape[2:])
+        compute = self._fused_node if self.execution == "fused" else self._plain_node
+        for state in range(len(states), NUM_INPUTS + self.pools.num_nodes):
+            plan = self._plan(state, height, width, active)
             if plan.candidates:
-                tensors = [sources[state][feature] for state, feature in plan.features]
-                tensors += [mixing[edge] for edge in plan.edges]
-                tensors += plan.parameters()
-                node = mix(plan.candidates, tensors, self.training, self.recompute)
+                node = compute(plan, states, mixing)
             else:
-                node = last.new_zeros(last.shape[0], self.plan.channels, height, width)
+                node = like.new_zeros(like.shape[0], self.plan.channels, height, width)
                 node = node.contiguous(memory_format=torch.channels_last)
-            sources.append(StateFeatures(self, len(sources), node, generator))
-            nodes.append(node)
+            states.append(StateFeatures(self, state, node, generator))
+
+    def joined(self, states: Sequence["StateFeatures"]) -> Tensor:
+        """The cell's output."""
+        nodes = [state[RAW] for state in states[NUM_INPUTS:]]
         if self.output == "concat":
             return torch.cat(nodes, dim=1)
         return torch.stack(nodes).mean(dim=0)
 
+    def _fused_node(
+        self, plan: NodePlan, states: Sequence["StateFeatures"], mixing: Sequence[Tensor]
+    ) -> Tensor:
+        tensors = [states[state][feature] for state, feature in plan.features]
+        tensors += [mixing[edge] for edge in plan.edges]
+        tensors += plan.parameters()
+        return mix(plan.candidates, tensors, self.training, self.recompute)
+
+    def _plain_node(
+        self, plan: NodePlan, states: Sequence["StateFeatures"], mixing: Sequence[Tensor]
+    ) -> Tensor:
+        modules = [module for *_, module in plan.modules]
+        features = [states[state][feature] for _, (state, feature), _ in plan.modules]
+        weights = [mixing[edge][index] for (edge, index), *_ in plan.modules]
+        if not (self.recompute and torch.is_grad_enabled()):
+            return _mixed(modules, features, weights)
+        node = checkpoint(
+            _mixed,
+            modules,
+            features,
+            weights,
+            use_reentrant=False,
+            preserve_rng_state=False,  # nothing random is computed again
+            context_fn=lambda: (nullcontext(), FrozenStatistics(modules)),
+        )
+        return cast(Tensor, node)
+
     def _projected(self, x: Tensor, module: nn.Module) -> Tensor:
         assert isinstance(module, ReluConvBN | FactorizedReduction)
+        if self.execution == "plain":
+            return module(x)
         feature = FACTORIZED if isinstance(module, FactorizedReduction) else RELU
         link = _pointwise_link(module)
         candidate = MixedCandidate(feature=0, edge=None, index=0, first=1, chain=(link,))
         tensors = [StateFeatures(self, 0, x, None)[feature], *link.parameters()]
         return mix([candidate], tensors, self.training, self.recompute)
 
-    def _planned(self, height: int, width: int) -> list[NodePlan]:
+    def _plan(self, state: int, height: int, width: int, active: ActiveCell | None) -> NodePlan:
+        """How a node is computed; plans are made once."""
+        chosen = None if active is None else tuple(active[edge] for edge in self._edges[state])
         dropping = self.training and self.skip_dropout > 0
-        key = (height, width, dropping)
-        if key not in self._plans:
-            states = range(NUM_INPUTS, NUM_INPUTS + self.pools.num_nodes)
-            self._plans[key] = [self._plan_node(state, *key) for state in states]
-        return self._plans[key]
+        key = (state, height, width, dropping, chosen)
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = self._make_plan(*key)
+        return plan
 
-    def _plan_node(self, state: int, height: int, width: int, dropping: bool) -> NodePlan:
-        positions = self.pools.positions
-        edges = [edge for edge, (target, _) in enumerate(positions) if target == state]
+    def _make_plan(
+        self,
+        state: int,
+        height: int,
+        width: int,
+        dropping: bool,
+        chosen: tuple[tuple[int, ...], ...] | None,
+    ) -> NodePlan:
+        edges = self._edges[state]
+        if chosen is None:
+            chosen = tuple(tuple(range(len(self.pools.edges[edge].candidates))) for edge in edges)
+        else:  # an edge without any active candidate takes no part
+            edges = [edge for edge, indices in zip(edges, chosen, strict=True) if indices]
+            chosen = tuple(indices for indices in chosen if indices)
         drafts: list[tuple[tuple[int, Feature], int, int, list[Link]]] = []
-        for edge in edges:
-            source = positions[edge][1]
-            for index, op in enumerate(self.pools.edges[edge].candidates):
-                if not isinstance(op, Zero):
-                    feature, chain = self._fast_path(edge, index, height, width, dropping)
-                    drafts.append(((source, feature), edge, index, chain))
+        modules: list[tuple[tuple[int, int], tuple[int, Feature], nn.Module]] = []
+        for edge, indices in zip(edges, chosen, strict=True):
+            source = self.pools.positions[edge][1]
+            for index in indices:
+                if isinstance(self.pools.edges[edge].candidates[index], Zero):
+                    continue
+                feature, chain = self._fast_path(edge, index, height, width, dropping)
+                drafts.append(((source, feature), edge, index, chain))
+                module = cast(nn.ModuleList, self.operations[edge])[index]
+                if isinstance(module, ConvChain | ReluFirst):
+                    feature = RELU
+                elif feature.name == "module":
+                    feature = RAW
+                modules.append(((edge, index), (source, feature), module))
         features = list(dict.fromkeys(feature for feature, *_ in drafts))
         candidates: list[MixedCandidate] = []
         first = len(features) + len(edges)
@@ -194,7 +295,7 @@ class SearchCell(nn.Module):
                 MixedCandidate(features.index(feature), weights, index, first, tuple(chain))
             )
             first += sum(len(link.convs) for link in chain)
-        return NodePlan(features, edges, candidates)
+        return NodePlan(features, edges, candidates, modules)
 
     def _fast_path(
         self, edge: int, index: int, height: int, width: int, dropping: bool
@@ -214,6 +315,19 @@ class SearchCell(nn.Module):
                 return (Feature("dropped", edge, index) if dropping else RAW), []
             case _:
                 return Feature("module", edge, index), []  # any other operation runs as it is
+
+
+def _mixed(
+    modules: Sequence[nn.Module], features: Sequence[Tensor], weights: Sequence[Tensor]
+) -> Tensor:
+    """The weighted sum of what modules make of their features, by PyTorch's own means."""
+    total: Tensor | None = None
+    for module, x, weight in zip(modules, features, weights, strict=True):
+        output = module(x, True) if isinstance(module, ConvChain | ReluFirst) else module(x)
+        term = weight * output
+        total = term if total is None else total + term
+    assert total is not None, "a node has at least one candidate"
+    return total
 
 
 class StateFeatures(dict[Feature, Tensor]):

@@ -1,16 +1,17 @@
 """The supernet: a network whose edges hold whole pools of candidates, mixed by weights."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
 
+from prnas.config.choices import Execution
 from prnas.config.search import ArchitectureConfig
 from prnas.nets.network import CifarStem, check_arguments
 from prnas.nets.relaxation import Relaxation, Softmax
-from prnas.nets.search_cell import SearchCell
+from prnas.nets.search_cell import ActiveCell, SearchCell
 from prnas.nets.weights import construct
 from prnas.space.change import Change
 from prnas.space.genotype import ROLES, Role
@@ -20,6 +21,7 @@ from prnas.space.pools import Pools
 from prnas.space.schedule import MIN_CELLS
 
 Part = Literal["weights", "architecture"]
+Active = Mapping[Role, ActiveCell]
 
 
 class Supernet(nn.Module):
@@ -41,6 +43,7 @@ class Supernet(nn.Module):
         output: Output,
         relaxation: Relaxation,
         recompute: bool,
+        execution: Execution,
     ) -> None:
         super().__init__()
         self.pools, self.relaxation = pools, relaxation
@@ -50,7 +53,7 @@ class Supernet(nn.Module):
         }
         plans, c_out = plan_cells(cells, channels, 3 * channels, width)
         self.cells = nn.ModuleList(
-            SearchCell(pools.cell(plan.role), plan, output, recompute) for plan in plans
+            SearchCell(pools.cell(plan.role), plan, output, recompute, execution) for plan in plans
         )
         self.classifier = nn.Linear(c_out, classes)
         self.architecture = nn.ModuleDict({role: nn.ParameterList() for role in ROLES})
@@ -58,6 +61,16 @@ class Supernet(nn.Module):
     @property
     def search_cells(self) -> list[SearchCell]:
         return [cast(SearchCell, cell) for cell in self.cells]
+
+    @property
+    def execution(self) -> Execution:
+        """How the cells are computed. It may change at any time: the weights are the same."""
+        return self.search_cells[0].execution
+
+    @execution.setter
+    def execution(self, execution: Execution) -> None:
+        for cell in self.search_cells:
+            cell.execution = execution
 
     def architecture_weights(self, role: Role) -> list[nn.Parameter]:
         """The architecture weights of a cell's edges."""
@@ -123,15 +136,34 @@ class Supernet(nn.Module):
         """The relaxation's term of the architecture weights' loss, if it has one."""
         return self.relaxation.penalty({role: self.architecture_weights(role) for role in ROLES})
 
-    def forward(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        images = images.contiguous(memory_format=torch.channels_last)
-        mixing = {
+    def mixing(self, generator: torch.Generator | None = None) -> dict[Role, list[Tensor]]:
+        """The mixing weights of all candidates, edge by edge."""
+        return {
             role: self.relaxation.mix(role, self.architecture_weights(role), generator)
             for role in ROLES
         }
+
+    def forward(
+        self,
+        images: Tensor,
+        generator: torch.Generator | None = None,
+        active: Active | None = None,
+    ) -> Tensor:
+        """Logits. Only `active` candidates are computed, of all cells of a role; by default, all.
+
+        The weights of the others get no gradient (`None`), and their running statistics stay.
+        """
+        images = images.contiguous(memory_format=torch.channels_last)
+        mixing = self.mixing(generator)
         before_last, last = self.stem(images)
         for cell in self.search_cells:
-            before_last, last = last, cell(before_last, last, mixing[cell.plan.role], generator)
+            role = cell.plan.role
+            chosen = None if active is None else active[role]
+            before_last, last = last, cell(before_last, last, mixing[role], generator, chosen)
+        return self.classified(last)
+
+    def classified(self, last: Tensor) -> Tensor:
+        """Logits from the last cell's output."""
         return self.classifier(last.mean(dim=(2, 3)))
 
 
@@ -145,6 +177,7 @@ def build_supernet(
     output: Output = "concat",
     relaxation: Relaxation | None = None,
     recompute: bool = False,
+    execution: Execution = "fused",
     generator: torch.Generator | None = None,
 ) -> Supernet:
     """The supernet of two pools; the defaults are the paper's for CIFAR-10.
@@ -162,7 +195,15 @@ def build_supernet(
     relaxation = relaxation or Softmax(ArchitectureConfig())
     supernet = construct(
         lambda: Supernet(
-            pools, channels, cells, classes, input_channels, output, relaxation, recompute
+            pools,
+            channels,
+            cells,
+            classes,
+            input_channels,
+            output,
+            relaxation,
+            recompute,
+            execution,
         ),
         generator or torch.Generator().manual_seed(0),
     )

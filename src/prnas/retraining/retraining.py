@@ -70,6 +70,10 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         check_sizes(config, data, len(indices), num_processes, halvings, auxiliary)
         return {"training": indices}
 
+    @classmethod
+    def image_macs(cls, config: RetrainConfig, data: DataSet) -> float:
+        return final_size(config, data).macs
+
     def make_state(self, saved: SavedState | None) -> RetrainState:
         return RetrainState(self.config, self.data, self.processes, saved)
 
@@ -94,20 +98,6 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         epoch, epochs = self.state.position.epoch, self.config.training.epochs
         return self.config.network.drop_path * epoch / epochs
 
-    @property
-    def size(self) -> NetworkSize:
-        network, (channels, height, width) = self.config.network, self.data.shape
-        return network_size(
-            self.config.genotype,
-            network.channels,
-            network.cells,
-            self.data.num_classes,
-            stem=network.stem,
-            output=network.output,
-            input_channels=channels,
-            image_size=(height, width),
-        )
-
     def take_step(self) -> None:
         state, position = self.state, self.state.position
         batch = self.batch.batch * self.processes.size
@@ -120,8 +110,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         outcome = attempt(self, ["training"], self._gradients)
         with state.timed("training"):
             norm = self.config.training.gradient_norm
-            self.optimize("training", state.parameters, state.optimizer, norm)
-            self.count("training", outcome)
+            self.optimize("training", state.parameters, state.optimizer, norm, outcome)
             if state.averaged is not None:
                 state.averaged.update_parameters(state.network)
 
@@ -139,7 +128,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
                 if auxiliary is not None:
                     second = F.cross_entropy(auxiliary, labels, label_smoothing=smoothing)
                     total = loss + config.network.auxiliary_weight * second
-            total.backward()
+            self.processes.scaled(total).backward()
             return Outcome.of(loss, logits, labels)
 
     def _test(self) -> tuple[Tally, Tensor]:
@@ -162,7 +151,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         return [1.0] * self.config.training.epochs
 
     def _end(self) -> None:
-        state, size = self.state, self.size
+        state, size = self.state, final_size(self.config, self.data)
         self.processes.check_equal(state.parameters, "weights")
         test, confusion = self._test()
         state.trained = TrainedRecord(
@@ -213,7 +202,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         return Model(network, card).eval()
 
     def start_facts(self) -> dict[str, Any]:
-        size = self.size
+        size = final_size(self.config, self.data)
         return {
             "config": self.config,
             "num_parameters": size.parameters,
@@ -235,3 +224,18 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             macs=trained.macs,
             seconds=self.state.elapsed,
         )
+
+
+def final_size(config: RetrainConfig, data: DataSet) -> NetworkSize:
+    """The size of the network that is trained, without its auxiliary head."""
+    network, (channels, height, width) = config.network, data.shape
+    return network_size(
+        config.genotype,
+        network.channels,
+        network.cells,
+        data.num_classes,
+        stem=network.stem,
+        output=network.output,
+        input_channels=channels,
+        image_size=(height, width),
+    )

@@ -6,7 +6,6 @@ something in the midst of the computation (`average`) learns of it there, before
 averaged, and starts anew as well.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,18 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a forward pass has shown: the mean loss, and the number of correct predictions."""
+    """What a forward pass has shown: the mean loss, and the number of correct predictions.
 
-    loss: float
-    correct: float
+    They stay on their device, so that the host need not wait for them; see `Run.optimize`.
+    """
+
+    loss: Tensor
+    correct: Tensor
 
     @classmethod
     def of(cls, loss: Tensor, logits: Tensor, labels: Tensor) -> "Outcome":
-        """As numbers: the one point of a step where the host waits for the device."""
         with torch.no_grad():
             correct = (logits.argmax(1) == labels).sum()
-            numbers = torch.stack([loss.detach(), correct.to(loss.dtype)]).tolist()
-        return cls(*numbers)
+        return cls(loss.detach(), correct.to(loss.dtype))
 
 
 class _OtherProcessFailed(Exception):  # noqa: N818 - not an error of this process
@@ -67,10 +67,7 @@ def attempt(run: "AnyRun", parts: Sequence[str], gradients: Callable[[], Outcome
                 raise
             # The error itself is let go here: it holds what filled the memory.
         if not all_know:
-            broken = outcome is not None and not math.isfinite(outcome.loss)
-            failed, not_finite = run.processes.maximum([float(outcome is None), float(broken)])
-            if not_finite and not failed:
-                raise faults.not_finite(run, parts[0], "loss")
+            (failed,) = run.processes.maximum([float(outcome is None)])
             if outcome is not None and not failed:
                 return outcome
         run.save_soon = True
@@ -87,7 +84,7 @@ def average(run: "AnyRun", tensors: Sequence[Tensor]) -> None:
     """Replace tensors by their means over all processes, within an attempt."""
 
     def agree() -> None:
-        failed, _ = run.processes.maximum([0.0, 0.0])
+        (failed,) = run.processes.maximum([0.0])
         if failed:
             raise _OtherProcessFailed
 
@@ -102,7 +99,7 @@ def _lower_batch(run: "AnyRun", key: str) -> bool:
 
 
 def _clear_memory(run: "AnyRun") -> None:
-    run.last_images = None
+    run.last_images = {}
     for parameter in run.state.module.parameters():
         parameter.grad = None
     if run.processes.device.type == "cuda":

@@ -40,7 +40,7 @@ def check_finite(run: "AnyRun") -> None:
 def _located(run: "AnyRun") -> str:
     """The first tensor that is not finite: causes come before what they spoil."""
     named = list(run.state.module.named_parameters())
-    images = [] if run.last_images is None else [("the images", run.last_images)]
+    images = [("the images", images) for images in run.last_images.values()]
     gradients = [
         (f"the gradient of {name}", weight.grad)
         for name, weight in named

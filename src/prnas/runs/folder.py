@@ -4,7 +4,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +30,7 @@ from prnas.space.genotype import Genotype
 
 C = TypeVar("C", bound=RunConfig)
 Session = Mapping[str, Any]  # the command and the device, for `environment.json`
+D = TypeVar("D", int, str)
 _MOST_TEXT = 16_000_000  # bytes of a config or an environment
 _OWN = names.WRITTEN_BY_A_RUN | {f"old-{names.DECISIONS}", f"{DAMAGED}{names.RECORDS}"}
 
@@ -153,27 +154,37 @@ class RunFolder:
             f"If it was moved, `prnas {self.config.task} --resume` goes on in its new place."
         )
 
-    def log_batch(self, index: str, batch: int) -> None:
-        """Note a decision about the batch size, for a search that has to repeat it."""
+    def log_decision(self, index: str, decision: int | str) -> None:
+        """Note a decision that a resumed run has to repeat: a batch size, or how to compute."""
         path = self.path / names.DECISIONS
         with self.writing(f"write {path}"), path.open("a", encoding="utf-8") as file:
             # The line break comes first: the line before may have been torn by a kill.
-            file.write("\n" + json.dumps([index, batch, _check_sum(index, batch)]))
+            file.write("\n" + json.dumps([index, decision, _check_sum(index, decision)]))
+
+    def _decisions(self, kind: type[D]) -> Iterator[tuple[str, D]]:
+        """All decisions of a type, by their position; torn and damaged lines are left out."""
+        for line in self._read(names.DECISIONS).splitlines():
+            try:
+                index, decision, check_sum = parse_json(line)
+            except (FormatError, ValueError, TypeError):
+                continue
+            types = (type(index), type(decision))
+            if types == (str, kind) and check_sum == _check_sum(index, decision):
+                yield index, decision
+
+    def execution_decisions(self) -> dict[str, str]:
+        """How supernets were decided to be computed, by position."""
+        return dict(self._decisions(str))
 
     def batch_decisions(self) -> dict[str, list[int]]:
-        """All decisions so far, by their position; torn and damaged lines are left out.
+        """All decisions about the batch size so far, by their position.
 
         Where memory ran out several times there are several, falling. A position that was passed
         again, after a resume, has the later decisions.
         """
         decisions: dict[str, list[int]] = {}
-        for line in self._read(names.DECISIONS).splitlines():
-            try:
-                index, batch, check_sum = parse_json(line)
-            except (FormatError, ValueError, TypeError):
-                continue
-            types = (type(index), type(batch))
-            if types == (str, int) and batch >= 1 and check_sum == _check_sum(index, batch):
+        for index, batch in self._decisions(int):
+            if batch >= 1:
                 sizes = decisions.setdefault(index, [])
                 if sizes and batch >= sizes[-1]:
                     sizes.clear()
@@ -237,8 +248,8 @@ def check_plain(folder: Path, only: Container[str] | None = _OWN) -> None:
                 )
 
 
-def _check_sum(index: Any, batch: int) -> int:
-    return zlib.crc32(json.dumps([index, batch]).encode())
+def _check_sum(index: Any, decision: int | str) -> int:
+    return zlib.crc32(json.dumps([index, decision]).encode())
 
 
 def read_config(

@@ -44,10 +44,21 @@ class Processes:
         self.rank: int = self.fabric.global_rank
         self.size: int = self.fabric.world_size
         self.local_size = int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
+        # Fabric's, for mixed precision with float16: it keeps small gradients from becoming zero.
+        self.scaler: torch.amp.GradScaler | None = getattr(self.fabric._precision, "scaler", None)
         self.dtype = torch.float64 if compute.precision == "64-true" else torch.float32
 
     def autocast(self) -> AbstractContextManager[Any]:
         return self.fabric.autocast()
+
+    def scaled(self, loss: Tensor) -> Tensor:
+        """What to differentiate instead of a loss."""
+        return loss if self.scaler is None else self.scaler.scale(loss)
+
+    @property
+    def can_scale_down(self) -> bool:
+        """Whether gradients that are not finite may be so only for their scale."""
+        return self.scaler is not None and self.scaler.get_scale() > 1
 
     def begin(self, hint: str = "") -> None:
         """A run is under way, until `done`. `hint`: how to go on with it, should it end early."""
@@ -160,7 +171,7 @@ def _launched(compute: ComputeConfig) -> tuple[Fabric, Siblings]:
             devices=devices,
             num_nodes=num_nodes,
             strategy=strategy or "auto",
-            precision="bf16-mixed" if compute.precision == "bf16-mixed" else "32-true",
+            precision="32-true" if compute.precision == "64-true" else compute.precision,
         )
         others = start_siblings(strategy and strategy.cluster_environment, devices)
         others.under_way.set()
@@ -176,6 +187,8 @@ def _launched(compute: ComputeConfig) -> tuple[Fabric, Siblings]:
         raise UserError(
             f"cannot use accelerator '{compute.accelerator}' with {devices} device(s): {said}"
         ) from None
+    if fabric.device.type == "cpu" and compute.precision == "16-mixed":
+        raise UserError("mixed precision with float16 needs a GPU: on a CPU, use bf16-mixed")
     if fabric.device.type == "mps" and compute.precision == "64-true":
         raise UserError("this accelerator has no double precision: use --precision 32-true")
     return fabric, others

@@ -10,6 +10,7 @@ from typing import IO, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
+from prnas.config.choices import Execution
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json, validated
 from prnas.space.genotype import Role
@@ -69,6 +70,17 @@ class BatchRecord(_Record):
     reason: Literal["start", "memory", "out-of-memory"]
 
 
+class ExecutionRecord(_Record):
+    """How the supernet is computed, from the given step (of its epoch) on, as was measured."""
+
+    type: Literal["execution"] = "execution"
+    cycle: int
+    epoch: int
+    step: int
+    execution: Execution
+    seconds: dict[Execution, float]  # Median of a step, each way.
+
+
 class CycleRecord(_Record):
     """The end of a cycle: what the architecture weights said, and what followed.
 
@@ -106,7 +118,7 @@ class TrainedRecord(_Record):
     seconds: float  # of the whole training
 
 
-Record = EpochRecord | BatchRecord | CycleRecord | GenotypeRecord | TrainedRecord
+Record = EpochRecord | BatchRecord | ExecutionRecord | CycleRecord | GenotypeRecord | TrainedRecord
 
 
 def _exactly(*names: str) -> AfterValidator:
@@ -166,7 +178,7 @@ class _TrainingEpochLine(_Record):
 
 
 _EpochLine = _SearchEpochLine | _TrainingEpochLine
-_OtherLine = BatchRecord | CycleRecord | GenotypeRecord | TrainedRecord
+_OtherLine = BatchRecord | ExecutionRecord | CycleRecord | GenotypeRecord | TrainedRecord
 _Line = Annotated[_EpochLine | _OtherLine, Field(discriminator="type")]
 _ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
 

@@ -94,7 +94,7 @@ class Run(ABC, Generic[C, S, R]):
         self.batch = BatchSize(
             config.batch,
             self.probe,
-            folder.log_batch if folder else lambda key, batch: None,
+            folder.log_decision if folder else lambda key, batch: None,
             lambda share: processes.maximum([share])[0],
             self.epoch_images // processes.size,
             processes.broadcast(folder.batch_decisions() if folder and context.replay else {}),
@@ -106,13 +106,18 @@ class Run(ABC, Generic[C, S, R]):
         self._epoch_work = self.epoch_work()
         self.resumed = checkpoint is not None
         self.records: list[Record] = []  # the records of a run that has no folder
-        self.last_images: Tensor | None = None  # images of the step under way
+        self.last_images: dict[str, Tensor] = {}  # images of the step under way, by part
+        # Parts of the step, their number of images, and numbers that are still on the device.
+        self._outcomes: list[tuple[str, int, Tensor]] = []
         self._readable: Sequence[str] = ()  # parts that the attempt under way may read
         self.last_save, self.save_soon = time.monotonic(), False
         self.state = self.make_state(checkpoint.state if checkpoint else None)
         if checkpoint is not None:
             self.state.load_tensors(checkpoint.tensors)
             self.batch.load_state(checkpoint.state["batch"])
+            scaler = processes.scaler
+            if scaler is not None and "scaler" in checkpoint.state:
+                scaler.load_state_dict(dict(checkpoint.state["scaler"]))
             for part, stream in self.streams.items():
                 stream.load_state(checkpoint.state["streams"][part])
 
@@ -120,6 +125,11 @@ class Run(ABC, Generic[C, S, R]):
     @abstractmethod
     def prepare(cls, config: C, data: DataSet, num_processes: int) -> dict[str, Tensor]:
         """The training images of each part of a step; a `UserError` if they cannot be used."""
+
+    @classmethod
+    @abstractmethod
+    def image_macs(cls, config: C, data: DataSet) -> float:
+        """Multiply-accumulates of the network's forward pass, for one image."""
 
     @abstractmethod
     def make_state(self, saved: SavedState | None) -> S:
@@ -151,6 +161,11 @@ class Run(ABC, Generic[C, S, R]):
     @abstractmethod
     def validate(self) -> dict[str, Score]:
         """Scores that are measured at the end of an epoch, if they are due, by name."""
+
+    def more_state(self) -> dict[str, Any]:
+        """Plain data for a checkpoint that only some runs have."""
+        scaler = self.processes.scaler
+        return {} if scaler is None else {"scaler": scaler.state_dict()}
 
     @abstractmethod
     def epoch_work(self) -> list[float]:
@@ -188,6 +203,7 @@ class Run(ABC, Generic[C, S, R]):
                 "data": self.data_digest,
                 "batch": self.batch.state(),
                 "streams": {part: stream.state() for part, stream in self.streams.items()},
+                **self.more_state(),
             }
             checkpoint = self.state.checkpoint(more)
             # The library that writes tensors ends the whole process when it gets no memory.
@@ -277,7 +293,7 @@ class Run(ABC, Generic[C, S, R]):
             generator = self.state.generators[f"augment {part}"]
             total, offset = number * self.processes.size, number * self.processes.rank
             images = self.augmentation(images, generator, total, offset).to(self.processes.dtype)
-        self.last_images = images
+        self.last_images[part] = images
         return images, labels
 
     def optimize(
@@ -286,24 +302,51 @@ class Run(ABC, Generic[C, S, R]):
         parameters: Sequence[nn.Parameter],
         optimizer: torch.optim.Optimizer,
         gradient_norm: float,
+        outcome: Outcome,
     ) -> None:
-        """Average the gradients over all processes, clip them, and take the optimizer's step."""
+        """Average the gradients over all processes, clip them, and take the optimizer's step.
+
+        The outcome counts in the epoch's tally. The host waits for the device once in a step: when
+        the network's weights are about to follow. (On a CPU there is nothing to wait for.) With
+        scaled gradients it waits for each part, and one that overflowed is left out.
+        """
         gradients = [weight.grad for weight in parameters if weight.grad is not None]
         self.processes.average(gradients)
-        total = nn.utils.clip_grad_norm_(parameters, gradient_norm, foreach=True)
-        if not math.isfinite(float(total)):
-            raise faults.not_finite(self, part, "gradient")
-        optimizer.step()
+        scaler = self.processes.scaler
+        if scaler is not None:
+            scaler.unscale_(optimizer)
+        norm = nn.utils.clip_grad_norm_(parameters, gradient_norm)
+        numbers = torch.stack([outcome.loss, outcome.correct, norm.to(outcome.loss.dtype)])
+        self._outcomes.append((part, self.batch.batch * self.processes.size, numbers))
+        last, finite = part == self.weights_part, True
+        if last or scaler is not None or self.processes.device.type == "cpu":
+            finite = self._count_outcomes()
+        if finite:  # Not the scaler's own step: it leaves a first momentum undefined.
+            optimizer.step()
+        if last and scaler is not None:
+            scaler.update()
         optimizer.zero_grad()
-        self.last_images = None
+        if last:
+            self.last_images = {}
 
-    def count(self, part: str, outcome: Outcome) -> None:
-        """Add a step's outcome to the epoch's tally."""
-        state, images = self.state, self.batch.batch * self.processes.size
-        loss, correct = self.processes.sum([outcome.loss, outcome.correct])
-        state.epoch.tallies[part].add(loss / self.processes.size, correct, images)
-        if part == self.weights_part:
-            state.position.images += images
+    def _count_outcomes(self) -> bool:
+        """Fetch the outcomes of the step so far, check and count them; whether all are finite."""
+        state, outcomes = self.state, self._outcomes
+        self._outcomes = []
+        rows: list[list[float]] = torch.stack([numbers for *_, numbers in outcomes]).tolist()
+        finite = True
+        for (part, images, _), (own_loss, own_correct, norm) in zip(outcomes, rows, strict=True):
+            broken = float(not math.isfinite(own_loss))
+            loss, correct, broken = self.processes.sum([own_loss, own_correct, broken])
+            if broken:
+                raise faults.not_finite(self, part, "loss")
+            finite = finite and math.isfinite(norm)
+            if not (finite or self.processes.can_scale_down):
+                raise faults.not_finite(self, part, "gradient")
+            state.epoch.tallies[part].add(loss / self.processes.size, correct, images)
+            if part == self.weights_part:
+                state.position.images += images
+        return finite
 
     def start_event(self) -> RunStart:
         return RunStart(

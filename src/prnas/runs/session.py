@@ -21,6 +21,7 @@ from prnas.runs.folder import RunFolder, Session, read_config
 from prnas.runs.processes import Processes
 from prnas.runs.run import Run, RunContext, Stopped
 from prnas.runs.signals import stop_signals
+from prnas.runs.threads import busy_warning, default_threads
 
 C = TypeVar("C", bound=RunConfig)
 R = TypeVar("R")
@@ -30,9 +31,10 @@ _OUT_OF_MEMORY = (
 )
 
 
-def _with_threads(config: C, processes: Processes) -> C:
+def _with_threads(config: C, processes: Processes, step_macs: float) -> C:
     """With the number of threads written out: another number would round sums otherwise."""
-    threads = processes.broadcast(config.compute.threads or torch.get_num_threads())
+    threads = config.compute.threads or default_threads(step_macs)
+    threads = processes.broadcast(threads)
     torch.set_num_threads(threads)
     compute = config.compute.model_copy(update={"threads": threads})
     return config.model_copy(update={"compute": compute})
@@ -89,7 +91,6 @@ def _run(
 ) -> R:
     """Run from wherever the folder stands to the end. Only the first process has callbacks."""
     processes = processes or Processes(config.compute)
-    config = _with_threads(config, processes)
     session: Session = {
         "command": sys.argv,
         "device": str(processes.device),
@@ -121,6 +122,11 @@ def _run(
         limit = None if limit is None else limit * 1e9
         data = load(config.images, processes.device, say, free_memory(processes.local_size, limit))
         indices = kind.prepare(config, data, processes.size)
+        batch = min(config.batch.max, len(indices[kind.weights_part]))
+        config = _with_threads(config, processes, batch * kind.image_macs(config, data))
+        threads = config.compute.threads
+        if first and threads and (warning := busy_warning(threads)):
+            say(warning)
         probe = probe or probe_for(processes.device, limit, processes.local_size)
         processes.barrier()  # if a process fails before this point, nothing is written
         with stop_signals() as signals:

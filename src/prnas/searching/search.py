@@ -16,11 +16,13 @@ from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
+from prnas.searching.execution import SupernetExecution
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
 from prnas.space.genotype import ROLES, Role
-from prnas.space.pools import CellWeights
+from prnas.space.network_size import supernet_macs
+from prnas.space.pools import CellWeights, Pools
 
 
 class Search(Run[SearchConfig, SearchState, SearchResult]):
@@ -43,6 +45,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.validation.batch
         self.step = make_step(self)
+        saved = checkpoint.state.get("execution") if checkpoint else None
+        self.execution = SupernetExecution(self, saved)
         self._compile()
 
     @classmethod
@@ -50,6 +54,20 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         indices = split_halves(config, data)
         check_sizes(config, data, len(indices["weights"]), num_processes)
         return indices
+
+    @classmethod
+    def image_macs(cls, config: SearchConfig, data: DataSet) -> float:
+        """Those of the first cycle's supernet."""
+        network, first = config.network, config.schedule.cycles[0]
+        return supernet_macs(
+            Pools.initial(network.nodes, config.space.initial_pool),
+            first.channels or network.channels,
+            first.cells or network.cells,
+            data.num_classes,
+            output=network.output,
+            input_channels=data.shape[0],
+            pixels=(data.shape[1], data.shape[2]),
+        )
 
     def make_state(self, saved: SavedState | None) -> SearchState:
         return SearchState(self.config, self.data, self.processes, saved)
@@ -69,7 +87,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
 
     def take_step(self) -> None:
         self.state.supernet.relaxation.progress = self.progress
-        self.step.take()
+        self.execution.take(self.step.take)
 
     @property
     def grace(self) -> bool:
@@ -103,6 +121,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             tally, _ = evaluate(self, state.supernet, self.data.train, indices)
         return {"validation": tally.score}
 
+    def more_state(self) -> dict[str, Any]:
+        return {**super().more_state(), **self.execution.state()}
+
     def epoch_work(self) -> list[float]:
         cycles = range(len(self.config.schedule.cycles))
         return [work for cycle in cycles for work in epoch_work(self.config, cycle)]
@@ -122,6 +143,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         else:
             state.next_cycle(decision.change, decision.pools)
             self._compile()
+            self.execution.start_cycle()
             self.batch.restart()
             state.epoch.seconds["other"] += time.perf_counter() - start
             self.record_batch("start")

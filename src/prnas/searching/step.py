@@ -40,7 +40,7 @@ class SearchStep(ABC):
                 penalty = state.supernet.penalty() if part == "architecture" else None
                 if penalty is not None:
                     objective = loss + penalty
-            objective.backward()
+            search.processes.scaled(objective).backward()
             return Outcome.of(loss, logits, labels)
 
     def update(self, part: Part, outcome: Outcome) -> None:
@@ -53,8 +53,7 @@ class SearchStep(ABC):
             else:
                 parameters, optimizer = state.weight_parameters, state.weights_optimizer
                 norm = settings.weights.gradient_norm
-            search.optimize(part, parameters, optimizer, norm)
-            search.count(part, outcome)
+            search.optimize(part, parameters, optimizer, norm, outcome)
 
 
 class FirstOrderStep(SearchStep):

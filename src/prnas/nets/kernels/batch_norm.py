@@ -6,6 +6,7 @@ exactly what the definition says, but for rounding.
 """
 # pyright: reportIncompatibleMethodOverride=false
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -103,6 +104,29 @@ class BatchNorm(nn.BatchNorm2d):
             and input.dtype in (torch.float32, torch.float64)  # others lose too much of the mean
             and by_hand()
         )
+
+
+class FrozenStatistics:
+    """Within it, batch normalisations that train update copies of their running statistics.
+
+    It may be entered again: PyTorch's recomputation does so for each further gradient.
+    """
+
+    def __init__(self, modules: Iterable[nn.Module]) -> None:
+        parts = [part for module in modules for part in module.modules()]
+        self.norms = [part for part in parts if isinstance(part, nn.BatchNorm2d)]
+        self._saved: list[list[dict[str, Tensor | None]]] = []
+
+    def __enter__(self) -> None:
+        self._saved.append([dict(bn._buffers) for bn in self.norms])
+        for bn in self.norms:
+            if bn.training:
+                for name, buffer in bn._buffers.items():
+                    bn._buffers[name] = None if buffer is None else buffer.clone()
+
+    def __exit__(self, *_: object) -> None:
+        for bn, buffers in zip(self.norms, self._saved.pop(), strict=True):
+            bn._buffers.update(buffers)
 
 
 class _Normalise(torch.autograd.Function):

@@ -54,7 +54,8 @@ def mix(
 ) -> Tensor:
     """The node. `tensors`: features, then mixing weights of the edges, then parameters."""
     device = tensors[0].device.type
-    if torch.is_autocast_enabled(device):  # batch statistics need single precision all the same
+    # Batch statistics need single precision all the same.
+    if torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device):
         with torch.autocast(device, enabled=False):
             return mix(candidates, [tensor.float() for tensor in tensors], training, recompute)
     node: Any = _Mixture.apply(candidates, training, recompute, *tensors)

@@ -1,0 +1,138 @@
+"""How well a supernet does without some of its candidates, image by image.
+
+Many sets of candidates to leave out are tried on the same images, and what they share is computed
+once: the stem, every cell before the first that differs, and in that one every node before the
+first that differs.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from prnas.nets.kernels.batch_norm import FrozenStatistics
+from prnas.nets.search_cell import ActiveCell, StateFeatures
+from prnas.nets.supernet import Supernet
+from prnas.space.genotype import ROLES, Role
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateIndex:
+    """A candidate by its role, its edge and its index among the candidates there."""
+
+    role: Role
+    edge: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImageScores:
+    """For each set of removed candidates (rows) and each image (columns)."""
+
+    loss: Tensor  # cross entropy
+    correct: Tensor  # whether the prediction is right
+
+
+@torch.no_grad()
+def scores_without(
+    supernet: Supernet,
+    images: Tensor,
+    labels: Tensor,
+    removals: Sequence[Collection[CandidateIndex]],
+    *,
+    renormalise: bool = False,
+    statistics: Literal["batch", "running"] = "batch",
+) -> ImageScores:
+    """The scores of `images` with the candidates of each of `removals` left out.
+
+    With `renormalise`, the mixing weights of the others on an edge grow to the same sum; an edge
+    without any others contributes nothing. Batch normalisation uses the statistics of these images
+    or the running ones. Not a bit of the supernet's state changes.
+    """
+    loss: list[Tensor] = []
+    correct: list[Tensor] = []
+    with _undisturbed(supernet, training=statistics == "batch"):
+        trunk = _Trunk(supernet, images)
+        for removed in removals:
+            logits = trunk.logits_without(frozenset(removed), renormalise)
+            loss.append(F.cross_entropy(logits, labels, reduction="none"))
+            correct.append(logits.argmax(1) == labels)
+    return ImageScores(torch.stack(loss), torch.stack(correct))
+
+
+class _Trunk:
+    """A pass through the whole supernet, from which passes without some candidates branch off."""
+
+    def __init__(self, supernet: Supernet, images: Tensor) -> None:
+        self.supernet = supernet
+        self.mixing = supernet.mixing()
+        # By role, the first cell of it: its index, its input `last`, and all its states.
+        self.first: dict[Role, tuple[int, Tensor, list[StateFeatures]]] = {}
+        images = images.contiguous(memory_format=torch.channels_last)
+        before_last, last = supernet.stem(images)
+        for index, cell in enumerate(supernet.search_cells):
+            states = cell.inputs(before_last, last, None)
+            cell.add_nodes(states, self.mixing[cell.plan.role], None, None)
+            self.first.setdefault(cell.plan.role, (index, last, states))
+            before_last, last = last, cell.joined(states)
+        self.logits = supernet.classified(last)
+
+    def logits_without(self, removed: frozenset[CandidateIndex], renormalise: bool) -> Tensor:
+        removed = frozenset(one for one in removed if one.role in self.first)
+        if not removed:
+            return self.logits
+        cells = self.supernet.search_cells
+        mixing, active = self._remaining(removed, renormalise)
+        start, last, shared = min(
+            (self.first[one.role] for one in removed), key=lambda first: first[0]
+        )
+        cell = cells[start]
+        positions = cell.pools.positions
+        node = min(positions[one.edge][0] for one in removed if one.role == cell.plan.role)
+        states = shared[:node]
+        cell.add_nodes(states, mixing[cell.plan.role], None, active[cell.plan.role])
+        before_last, last = last, cell.joined(states)
+        for cell in cells[start + 1 :]:
+            role = cell.plan.role
+            before_last, last = last, cell(before_last, last, mixing[role], None, active[role])
+        return self.supernet.classified(last)
+
+    def _remaining(
+        self, removed: frozenset[CandidateIndex], renormalise: bool
+    ) -> tuple[dict[Role, list[Tensor]], dict[Role, ActiveCell]]:
+        mixing: dict[Role, list[Tensor]] = {role: list(self.mixing[role]) for role in ROLES}
+        active: dict[Role, ActiveCell] = {}
+        for role in ROLES:
+            remaining: list[tuple[int, ...]] = []
+            for edge, weights in enumerate(self.mixing[role]):
+                kept = [
+                    index
+                    for index in range(len(weights))
+                    if CandidateIndex(role, edge, index) not in removed
+                ]
+                if renormalise and kept and len(kept) < len(weights):
+                    mixing[role][edge] = weights * (weights.sum() / weights[kept].sum())
+                remaining.append(tuple(kept))
+            active[role] = tuple(remaining)
+        return mixing, active
+
+
+@contextmanager
+def _undisturbed(supernet: Supernet, training: bool) -> Iterator[None]:
+    """Within it, the supernet computes without any randomness, and leaves its state alone."""
+    modes = [(module, module.training) for module in supernet.modules()]
+    dropout = supernet.search_cells[0].skip_dropout
+    supernet.train(training)
+    supernet.relaxation.eval()
+    supernet.set_skip_dropout(0.0)
+    try:
+        with FrozenStatistics([supernet]):
+            yield
+    finally:
+        supernet.set_skip_dropout(dropout)
+        for module, mode in modes:
+            module.training = mode
