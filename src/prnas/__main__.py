@@ -2,7 +2,7 @@
 
 import sys
 
-RUNS = ("search", "retrain")
+RUNS = ("search", "retrain", "study")
 
 
 def main() -> None:
@@ -10,6 +10,7 @@ def main() -> None:
     from prnas.runs import signals
 
     signals.guard(runs=any(word in RUNS for word in sys.argv[1:2]))
+    signals.follow_parent()
     try:
         from prnas.cli import main
 

@@ -17,6 +17,7 @@ from prnas.commands.options import (
     RetrainOptions,
     SearchOptions,
     SpaceOptions,
+    StudyOptions,
     WatchOptions,
 )
 
@@ -120,6 +121,21 @@ def retrain(
     run(genotype, recipe, options or RetrainOptions())
 
 
+def study(
+    study: Annotated[
+        str,
+        Parameter(help="A study that comes with prnas, a YAML file, or the folder of a study."),
+    ],
+    /,
+    *,
+    options: StudyOptions | None = None,
+) -> None:
+    """Compare recipes: many searches and trainings, and what they show. Again: it goes on."""
+    from prnas.commands import study as command
+
+    command.run(study, options or StudyOptions())
+
+
 def evaluate(model: TrainedModel, /, *, options: EvaluateOptions | None = None) -> None:
     """Test a trained model: accuracy, loss, confusions, speed."""
     from prnas.commands.evaluate import run
@@ -160,7 +176,7 @@ def watch(run: RunFolder, /, *, options: WatchOptions | None = None) -> None:
 
 COMMANDS = (
     *(space, zoo, draw, recipes, data, config),
-    *(search, retrain),
+    *(search, retrain, study),
     *(evaluate, predict, export),
     *(report, watch),
 )
