@@ -1,5 +1,6 @@
 """`prnas study`: many searches and trainings, what is left of them, and what they show."""
 
+import json
 import shlex
 import sys
 from collections.abc import Mapping
@@ -115,9 +116,7 @@ def engine_of(study: StudyConfig, share: Share) -> Engine:
 
 
 def write_summary(folder: Path, plan: Plan, results: StudyResults) -> None:
-    import json
-
-    text = json.dumps(results.to_json(plan), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(results.to_json(plan), ensure_ascii=False) + "\n"
     write_atomically(folder / SUMMARY, text.encode())
 
 
@@ -165,8 +164,6 @@ def _read(folder: Path, plan: Plan, options: StudyOptions) -> None:
         return
     results = results_of(plan, states)
     if options.as_json:
-        import json
-
         text = json.dumps(results.to_json(plan), indent=1, ensure_ascii=False) + "\n"
     else:
         text = tables.to_csv(results) if options.csv else tables.to_latex(results)

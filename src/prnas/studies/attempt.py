@@ -99,6 +99,7 @@ def _attempt(
     before, began = progress_of(task.run), time.monotonic()
     log = task.run.with_name(f"{task.run.name}.log")
     with log.open("ab") as output:
+        log_begin = output.tell()
         process = subprocess.Popen(  # noqa: S603
             [*task.program, *arguments],
             stdin=subprocess.PIPE,
@@ -118,7 +119,7 @@ def _attempt(
             process.stdin.close()
         process.wait()
     seconds = time.monotonic() - began
-    message = "" if code == 0 else _last_message(log)
+    message = "" if code == 0 else _last_message(log, log_begin)
     ended = Ended(task, code, seconds, progress_of(task.run) - before, message)
     _note(ended, place, arguments)
     return ended
@@ -141,11 +142,11 @@ def _goes_on(task: Task) -> bool:
     return False
 
 
-def _last_message(log: Path) -> str:
-    """What a job said last: its message, if it ended with one."""
+def _last_message(log: Path, begin: int) -> str:
+    """What a job said last: its message, if it ended with one. `begin`: where its log begins."""
     try:
         with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - _LOG_END))
+            file.seek(max(begin, log.stat().st_size - _LOG_END))
             text = file.read().decode(errors="replace")
     except OSError:
         return ""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -126,11 +127,16 @@ class StudyConfig(Section):
     @classmethod
     def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> Self:
         """The study in parsed YAML; a `FormatError` names every problem and its key."""
-        study = validated(TypeAdapter(cls), {} if data is None else data, "study")
+        study = validated(_adapter(cls), {} if data is None else data, "study")
         if not overrides:
             return study
         changed = apply_overrides(study.to_data(), overrides, lambda data: None)
-        return validated(TypeAdapter(cls), changed, "study")
+        return validated(_adapter(cls), changed, "study")
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def override_list(values: dict[str, Any], section: str = "") -> list[str]:

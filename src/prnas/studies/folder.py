@@ -180,14 +180,14 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     """The first differences of two configs in words; empty if there are none that matter."""
     if config_digest(old) == config_digest(new):
         return ""
-    keys = [key for key, a, b in _differing(old, new, "") if a != b]
+    keys = sorted(_differing(old, new, ""), key=lambda key: key != "kind")
     return ", ".join(keys[:3]) + (", …" if len(keys) > 3 else "")
 
 
-def _differing(old: Any, new: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+def _differing(old: Any, new: Any, path: str) -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         a, b = cast(dict[str, Any], old), cast(dict[str, Any], new)
         for key in sorted({*a, *b}):
             yield from _differing(a.get(key), b.get(key), f"{path}.{key}" if path else key)
     elif old != new:
-        yield path, old, new
+        yield path

@@ -24,7 +24,6 @@ class JobQueue:
     failed: dict[int, str] = field(default_factory=dict[int, str])  # Why, by number.
     _strikes: dict[int, int] = field(default_factory=dict[int, int])
     _later: dict[int, float] = field(default_factory=dict[int, float])
-    _broken_rows: dict[str, str] = field(default_factory=dict[str, str])
     _attempts: dict[int, int] = field(default_factory=dict[int, int])
 
     def __post_init__(self) -> None:
@@ -40,9 +39,10 @@ class JobQueue:
             if self._open(number) and number not in self.under_way
             if self._later.get(number, now) <= now and self._has_cells(job)
         ]
-        return min(
-            ready, key=lambda job: (self._attempts.get(job.number, 0), job.number), default=None
-        )
+        return min(ready, key=self._turn, default=None)
+
+    def _turn(self, job: Job) -> tuple[int, int]:
+        return self._attempts.get(job.number, 0), job.number
 
     def _open(self, number: int) -> bool:
         return self.states[number].state != "done" and number not in self.failed

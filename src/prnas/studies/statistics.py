@@ -280,7 +280,7 @@ def _solved(falling: Callable[[float], float], low: float, high: float) -> float
     """The zero of a falling function; `high` is only a first guess."""
     while falling(high) > 0:
         low, high = high, 2 * high
-    for _ in range(60):
+    for _ in range(40):
         middle = (low + high) / 2
         if falling(middle) > 0:
             low = middle

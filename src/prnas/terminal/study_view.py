@@ -163,18 +163,16 @@ def show_plan(
     rows: list[list[str]] = []
     for row in plan.rows:
         what = {"search": "a search for each seed", "random": "random cells, for each seed"}
-        times = [
-            estimate.of_job.get((row.name, "search")),
-            estimate.of_job.get((row.name, "retrain")),
-        ]
+        search = estimate.of_job.get((row.name, "search"))
+        training = estimate.of_job.get((row.name, "retrain"))
         rows.append(
             [
                 row.name,
                 what.get(row.kind, row.published or "cells of a file"),
                 str(study.seeds),
-                "-" if row.kind != "search" else _about(times[0]),
+                "-" if row.kind != "search" else _about(search),
                 str(study.trainings),
-                "-" if not study.trainings else _about(times[1]),
+                "-" if not study.trainings else _about(training),
             ]
         )
     headings = ["row", "what", "seeds", "a search", "trainings of each", "a training"]
