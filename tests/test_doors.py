@@ -91,6 +91,7 @@ def test_tests_mirror_the_rooms() -> None:
         ["--help"],
         ["space", "--help"],
         ["search", "--help"],
+        ["study", "--help"],
         ["evaluate", "--help"],
         ["predict", "--help"],
         ["export", "--help"],
@@ -101,6 +102,8 @@ def test_tests_mirror_the_rooms() -> None:
         ["recipes"],
         ["config"],
         ["data"],
+        ["study", "baselines-quick", "--list"],
+        ["study", "baselines-quick", "--json"],
     ],
     ids=" ".join,
 )

@@ -89,9 +89,7 @@ def test_a_row_that_cannot_begin_does_not_stop_the_others(tmp_path: Path) -> Non
     assert "nowhere.npz" in err
     assert "go on" in out
     listed = finish(prnas("study", "tiny.yaml", "--list", "--json", cwd=tmp_path))[1]
-    assert [job["state"] for job in json.loads(listed)] == [
-        *("ready", "waiting", "done")
-    ]
+    assert [job["state"] for job in json.loads(listed)] == [*("ready", "waiting", "done")]
 
 
 def test_a_search_with_several_seeds_is_a_study(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,10 +74,7 @@ def test_a_failed_attempt_says_why(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_there_is_an_end_too(tmp_path: Path) -> None:
-    broken = task(tmp_path, "")
-    ended = attempt(
-        Task(*(getattr(broken, name) for name in Task.__slots__[:-1]), ("/nowhere/at/all",)), HERE
-    )
+    ended = attempt(replace(task(tmp_path, ""), program=("/nowhere/at/all",)), HERE)
     assert ended.code == 2
     assert "No such file" in ended.message
 

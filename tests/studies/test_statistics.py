@@ -144,7 +144,7 @@ def test_exact_permutation_tests_are_scipys(first: list[float], second: list[flo
     assert own == pytest.approx(np.mean([shift >= observed - 1e-7 for shift in shifts]))
     if len(first) == len(second):  # Then the tails are mirror images, and both are the same.
         theirs = stats.permutation_test(
-            (first, second), difference, permutation_type="independent", n_resamples=np.inf
+            (first, second), difference, permutation_type="independent", n_resamples=10**6
         )
         assert own == pytest.approx(min(1.0, theirs.pvalue), abs=1e-9)
 
@@ -156,8 +156,8 @@ def test_a_permutation_test_knows_no_unit_and_no_order(
     p = permutation_test(first, second)
     assert permutation_test(second, first) == p
     if pvariance([*first, *second]) > 1e-6:
-        scaled = [[scale * value + shift for value in part] for part in (first, second)]
-        assert permutation_test(*scaled) == pytest.approx(p)
+        a, b = ([scale * value + shift for value in part] for part in (first, second))
+        assert permutation_test(a, b) == pytest.approx(p)
     assert smallest_p(len(first), len(second)) <= p + 1e-12 <= 1 + 1e-9
 
 
@@ -226,7 +226,7 @@ def test_rank_ranges_hold_the_rank_of_the_means(means: list[float], generator: R
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12))
 def test_kendalls_tau_is_scipys(pairs: list[tuple[int, int]]) -> None:
     first, second = zip(*pairs, strict=True)
-    own, theirs = kendall_tau(first, second), stats.kendalltau(first, second).statistic
+    own, (theirs, _) = kendall_tau(first, second), stats.kendalltau(first, second)
     assert own is None if math.isnan(theirs) else own == pytest.approx(theirs)
 
 

@@ -130,7 +130,7 @@ def study(
     *,
     options: StudyOptions | None = None,
 ) -> None:
-    """Compare recipes: many searches and trainings, and what they show. Again: it goes on."""
+    """Compare recipes by many searches and trainings. Called again, it goes on."""
     from prnas.commands import study as command
 
     command.run(study, options or StudyOptions())

@@ -9,8 +9,10 @@ COLUMNS = (
     *("row", "kind", "seed", "training", "training_seed", "test_error", "parameters", "macs"),
     *("training_seconds", "search_seconds", "validation_error", "folder"),
 )
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_LATEX |= {character: f"\\{character}" for character in "&%$#_{}"}
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+}
 
 
 def to_csv(results: StudyResults) -> str:
