@@ -82,7 +82,7 @@ def test_three_strikes_without_progress_end_a_job_and_the_rest_goes_on() -> None
 
 def test_progress_forgives_strikes() -> None:
     queue = queue_of()
-    for progress in (0, 0, 3, 0, 2, 0):
+    for progress in (0, 0, 3, 0, 0, 2, 0, 0):
         end(queue, 1, -9, STOPPED, progress)
     assert queue.failed == {}
     end(queue, 1, -9, STOPPED)

@@ -1,7 +1,10 @@
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prnas.config import recipes
 from prnas.io.errors import FormatError, UserError
@@ -67,6 +70,22 @@ def test_overrides_are_those_of_other_configs() -> None:
 def test_mistakes_in_the_file_are_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         study(**changes)
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "search", "set", "x"]), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*StudyConfig.model_fields, "x"]), plain, max_size=5))
+def test_any_data_is_a_study_or_named_as_wrong(data: dict[str, Any]) -> None:
+    with suppress(FormatError):
+        StudyConfig.from_data({"rows": ROWS, **data})
 
 
 def test_all_mistakes_of_all_rows_are_named_at_once() -> None:

@@ -94,7 +94,7 @@ class JobQueue:
                     self.failed[number] = f"not started: {job.path} could not begin"
 
     def _strike(self, number: int, ended: Ended) -> None:
-        strikes = 1 if ended.progress > 0 else self._strikes.get(number, 0) + 1
+        strikes = 0 if ended.progress > 0 else self._strikes.get(number, 0) + 1
         self._strikes[number] = strikes
         if strikes >= STRIKES:
             reason = ended.message or f"exit code {ended.code}"
