@@ -66,8 +66,8 @@ def run_study(
     stopping = False
     with stop_signals() as signals:
         try:
-            while queue.under_way or (queue.unfinished and not signals.wanted()):
-                if signals.wanted() and not stopping:
+            while queue.under_way or (queue.unfinished and not signals.number):
+                if signals.number and not stopping:
                     stopping = True
                     watcher.on_stop()
                     engine.stop()
@@ -78,7 +78,7 @@ def run_study(
         finally:
             engine.close()
             watcher.close()
-    return Outcome(queue.states, queue.failed, signals.wanted())
+    return Outcome(queue.states, queue.failed, signals.number)
 
 
 def _start_jobs(
@@ -91,7 +91,7 @@ def _start_jobs(
     signals: Signals,
     clock: Callable[[], float],
 ) -> None:
-    while not signals.wanted() and len(queue.under_way) < engine.slots:
+    while not signals.number and len(queue.under_way) < engine.slots:
         job = queue.next(clock())
         if job is None:
             return
