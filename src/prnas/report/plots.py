@@ -18,6 +18,7 @@ PoolValue = Callable[[Mapping[str, Any]], float | None]
 KERNEL_COLORS = ("blue", "orange", "green", "red", "purple", "sky", "gray")
 RUN_COLORS = ("blue", "red", "green", "orange", "purple", "sky", "gray")
 DASHES = ("", "6 3", "2 3", "9 3 2 3", "1 3")
+SCORES = ("accuracy", "error", "loss")  # how the ids of their plots begin
 HELD_OUT = ("validation", "test")  # scores on images that train nothing: they are compared first
 
 
@@ -233,9 +234,19 @@ def _both_cells(line_of: Callable[[Role], Line], compared: str = "") -> list[Lin
     return [normal, replace(reduction, color="red", dash=DASHES[1])]
 
 
-def compared_plots(views: Sequence[View], names: Sequence[str]) -> list[Plot]:
-    """The lines of runs of one kind over each other: a plot for each line that is compared."""
-    runs = [{line.compared: (plot, line) for plot, line in _compared(view)} for view in views]
+def compared_plots(views: Sequence[View], names: Sequence[str], scores: bool = True) -> list[Plot]:
+    """The lines of runs of one kind over each other: a plot for each line that is compared.
+
+    Without `scores`, accuracies, errors and losses are left out: they do not compare.
+    """
+    runs = [
+        {
+            line.compared: (plot, line)
+            for plot, line in _compared(view)
+            if scores or plot.id.partition("-")[0] not in SCORES
+        }
+        for view in views
+    ]
     compared: list[Plot] = []
     for title in dict.fromkeys(title for run in runs for title in run):
         plot = next(run[title][0] for run in runs if title in run)
