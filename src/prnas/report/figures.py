@@ -152,6 +152,7 @@ def _results(name: str, views: Sequence[View], configs: Mapping[str, Sequence[in
                 )
         labels = [f"{label} (n = {len(values)})" for label, values in rows.items()]
         axes.set_yticks(range(len(rows)), labels)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
         axes.set_ylim(len(rows) - 0.5, -0.5)  # the first config on top
         axes.set_xlabel(f"{views[0].result_name} (%): every run, mean ± sd")
         for side in ("top", "right"):
