@@ -13,6 +13,7 @@ from prnas.commands.options import (
     ExportOptions,
     Output,
     PredictOptions,
+    RecordsOptions,
     ReportOptions,
     RetrainOptions,
     SearchOptions,
@@ -167,6 +168,13 @@ def report(*runs: RunFolder, options: ReportOptions | None = None) -> None:
     run(runs, options or ReportOptions())
 
 
+def records(*runs: RunFolder, options: RecordsOptions | None = None) -> None:
+    """Print what runs recorded, as CSV or JSON lines for pandas, R and papers."""
+    from prnas.commands.records import run
+
+    run(runs, options or RecordsOptions())
+
+
 def watch(run: RunFolder, /, *, options: WatchOptions | None = None) -> None:
     """Serve the report of a run, or of all seeds, to a browser; updated while it goes on."""
     from prnas.commands.watch import run as serve
@@ -178,5 +186,5 @@ COMMANDS = (
     *(space, zoo, draw, recipes, data, config),
     *(search, retrain, study),
     *(evaluate, predict, export),
-    *(report, watch),
+    *(report, watch, records),
 )

@@ -209,6 +209,18 @@ class ReportOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecordsOptions(Options):
+    csv: bool = False
+    """Print CSV, with a line for each epoch and measure. This is the default."""
+    as_json: Annotated[bool, Parameter(name="--json")] = False
+    """Print JSON lines with the same fields instead."""
+    candidates: bool = False
+    """Print the candidates of each cycle and their architecture weights, not the epochs."""
+    out: Output = None
+    """Write them to this file instead."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WatchOptions(Options):
     port: Whole | None = None
     """The port to listen on; 0: any free port. Default: 8777."""

@@ -25,8 +25,8 @@ def run(folders: Sequence[Path], options: ReportOptions) -> None:
     if not folders:
         raise UserError("name a run's folder, e.g. prnas report runs/RUN; several are compared")
     listed = [path for folder in folders for path in runs_in(folder)]
-    runs = _once(listed)
-    folders = _once(folders)
+    runs = once(listed)
+    folders = once(folders)
     path = out or (folders[0] / REPORT if len(folders) == 1 else COMPARISON)
     if path.is_dir():
         raise UserError(f"{path} is a folder; --out names a file, such as {path / REPORT}")
@@ -79,7 +79,7 @@ def run_names(paths: Sequence[Path]) -> list[str]:
     ]
 
 
-def _once(paths: Sequence[Path]) -> list[Path]:
+def once(paths: Sequence[Path]) -> list[Path]:
     """Every folder once, however it was typed."""
     return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
 
