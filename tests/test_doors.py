@@ -97,6 +97,7 @@ def test_tests_mirror_the_rooms() -> None:
         ["export", "--help"],
         ["report", "--help"],
         ["watch", "--help"],
+        ["records", "--help"],
         ["space"],
         ["zoo"],
         ["recipes"],

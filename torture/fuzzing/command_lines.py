@@ -37,6 +37,7 @@ COMMANDS: dict[str, list[str]] = {
     "predict": ["--top", "--batch", "--accelerator", "--threads", "--json"],
     "export": ["--out", "-o", "--format", "--normalize", "--force", "--json"],
     "report": ["--out", "--figures", "--json"],
+    "records": ["--csv", "--json", "--candidates", "--out", "-o"],
     "watch": ["--host"],
     "": ["--version", "--help", "-h"],
 }
