@@ -135,7 +135,11 @@ function resultsTable(result, groups, runs, names) {
   };
   const mean = ({ letter, ended, values, runs: all }) =>
     cells(
-      el("span", { class: "run-cell mean-of" }, `mean ± sd, n = ${ended}${ended < all.length ? ` of ${all.length}` : ""}`),
+      el(
+        "span",
+        { class: "run-cell mean-of" },
+        `mean ± sd, n = ${ended}${ended < all.length ? ` of ${all.length}` : ""}`,
+      ),
       letter,
       "",
       spread(values[result.key], format),
