@@ -10,12 +10,12 @@ import argparse
 from pathlib import Path
 from random import Random
 
-from benchmarks.sampling import random_genotype
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.retraining.seeds import SeedsResult, is_group, resume_seeds, start_seeds
 from prnas.runs.named import config_of
 from prnas.space import zoo
+from prnas.space.analysis.sampling import random_genotype
 from prnas.space.genotype import Genotype
 
 PUBLISHED = ("pr-darts-dl1", "pr-darts-dl2", "pr-darts-dr", "pr-darts-ur", "darts-v2", "p-darts")

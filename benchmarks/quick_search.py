@@ -17,7 +17,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from benchmarks.sampling import random_genotype
 from prnas.config.search import SearchConfig
 from prnas.data.augment import Augmentation, plain
 from prnas.data.dataset import DataSet, load, normalization
@@ -28,6 +27,7 @@ from prnas.runs.named import config_of
 from prnas.runs.preparation import cosine, seed_for, torch_generator
 from prnas.searching.api import resume, start
 from prnas.space.analysis.counting import discoverable
+from prnas.space.analysis.sampling import random_genotype
 from prnas.space.genotype import Genotype
 
 CHANNELS, CELLS, BATCH, LR = 8, 5, 64, 0.025

@@ -12,7 +12,7 @@ SOURCE = Path(prnas.__file__).parent
 TOP = SOURCE.parents[1]
 GROUND_FLOOR = ("io", "space", "config")
 MIDDLE_FLOOR = ("nets", "data", "drawing", "models", "exporting", "runs", "report")
-TOP_FLOOR = ("searching", "retraining", "terminal", "commands", "cli")
+TOP_FLOOR = ("searching", "retraining", "studies", "terminal", "commands", "cli")
 ROOMS = (*GROUND_FLOOR, *MIDDLE_FLOOR, *TOP_FLOOR)
 DEVELOPERS_FOLDERS = ("tests", "benchmarks", "torture")
 
@@ -91,16 +91,20 @@ def test_tests_mirror_the_rooms() -> None:
         ["--help"],
         ["space", "--help"],
         ["search", "--help"],
+        ["study", "--help"],
         ["evaluate", "--help"],
         ["predict", "--help"],
         ["export", "--help"],
         ["report", "--help"],
         ["watch", "--help"],
+        ["records", "--help"],
         ["space"],
         ["zoo"],
         ["recipes"],
         ["config"],
         ["data"],
+        ["study", "baselines-quick", "--list"],
+        ["study", "baselines-quick", "--json"],
     ],
     ids=" ".join,
 )

@@ -2,7 +2,7 @@
 
 import sys
 
-RUNS = ("search", "retrain")
+RUNS = ("search", "retrain", "study")
 
 
 def main() -> None:
@@ -11,6 +11,7 @@ def main() -> None:
 
     sys.argv[0] = "prnas"  # as a run notes it, and not the path of the script
     signals.guard(runs=any(word in RUNS for word in sys.argv[1:2]))
+    signals.follow_parent()
     try:
         from prnas.cli import main
 

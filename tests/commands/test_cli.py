@@ -16,7 +16,7 @@ from tests.support.command_line import bad, good, in_terminal, uncoloured
 
 def test_help_names_every_command() -> None:
     text = good("--help")
-    for command in ("space", "zoo", "draw", "recipes", "config", "report", "watch"):
+    for command in ("space", "zoo", "draw", "recipes", "config", "report", "watch", "records"):
         assert command in text
     assert "Usage: prnas" in good("space", "--help")
 

@@ -6,13 +6,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prnas import cli
 from prnas.commands import retrain
-from prnas.commands.report import folder_names, write_figures
-from prnas.drawing.picture import Picture
+from prnas.commands.report import write_figures
 from prnas.report import plots
 from prnas.report.read_run import read_view
 from tests.support.command_line import bad, good, modules_after
@@ -111,16 +108,6 @@ def test_the_page_of_a_group_begins_with_what_its_seeds_have_in_common(tmp_path:
     assert commands["Export a model"] == "prnas export group/seed-0 -o model.onnx"
 
 
-@given(st.lists(st.sampled_from(["a", "A", "a-1", "a-2", "b/a", "/", "../a", "b-a"]), max_size=9))
-def test_no_figures_overwrite_others(names: list[str]) -> None:
-    found = folder_names(names)
-    assert len({name.casefold() for name in found}) == len(names)
-    assert not any("/" in name or name in ("", ".", "..") for name in found)
-    for name in set(names) - {"/", "b/a", "../a", "b-a"}:
-        if sum(one.casefold() == name.casefold() for one in names) == 1:
-            assert found[names.index(name)] == name
-
-
 def test_a_folder_with_a_hostile_name(tmp_path: Path) -> None:
     name = HOSTILE.replace("/", "_").replace("\x07", "")
     folder = write_search(tmp_path / name, cycles=1)
@@ -145,24 +132,57 @@ def test_figures(tmp_path: Path) -> None:
         assert float(root.attrib["width"].removesuffix("pt")) <= 7 * 72  # a page
 
 
-def test_figures_of_several_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_of_several_runs_compare_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("matplotlib")
     from prnas.report import figures
 
-    # One plot of each is enough here.
-    monkeypatch.setattr(figures, "plots_of", lambda view: plots.plots_of(view)[:1])
-    monkeypatch.setattr(figures, "draw_cell", lambda _: Picture(600.0, 100.0, ()))
-    monkeypatch.setattr(figures, "draw_genotype", lambda _: Picture(100.0, 100.0, ()))
+    # One plot of each kind is enough here.
+    monkeypatch.setattr(figures, "compared_plots", lambda *of: plots.compared_plots(*of)[:1])
     views = [
-        read_view(write_search(tmp_path / "a" / "run")),
-        read_view(write_training(tmp_path / "run")),
+        *(read_view(write_search(tmp_path / f"run-{seed}", seed=seed)) for seed in range(2)),
+        *(
+            read_view(write_training(tmp_path / name / f"seed-{seed}", seed), f"{name}/seed-{seed}")
+            for name in ("a", "b <&")
+            for seed in range(2)
+        ),
     ]
+    for view in views[4:]:
+        dict(view.info.config)["training"]["lr"] = 0.5
     drawn = write_figures(views, tmp_path / "figures")
-    names = {str(path.relative_to(tmp_path / "figures")) for path in drawn}
-    assert {"run/accuracy.pdf", "run-1/error.svg", "run-1/confusion.pdf"} <= names
+    names = [
+        *("search-results", "search-accuracy-validation", "search-all"),
+        *("training-results", "training-error-test", "training-all"),
+        *("training-confusion-a", "training-confusion-b"),
+    ]
+    files = [f"{name}.{ending}" for name in names for ending in ("svg", "pdf")]
+    assert [path.name for path in drawn] == files  # and none of single runs
     before = {path: path.read_bytes() for path in drawn}
     write_figures(views, tmp_path / "figures")
     assert {path: path.read_bytes() for path in drawn} == before  # the same bytes again
+
+    def texts(name: str) -> list[str | None]:
+        tree = ElementTree.parse(tmp_path / "figures" / f"{name}.svg")  # noqa: S314
+        return [one.text for one in tree.iter("{http://www.w3.org/2000/svg}text")]
+
+    assert {"a (n = 2)", "b <& (n = 2)"} <= set(texts("training-results"))
+    assert texts("training-error-test")[-2:] == ["a (n = 2)", "b <& (n = 2)"]
+    assert texts("training-all")[-2:] == ["a (n = 2)", "b <& (n = 2)"]
+    assert texts("search-accuracy-validation")[-1] == "mean ± sd, n = 2"  # a single config
+
+
+def test_figures_do_not_compare_supernets_of_several_configs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    from prnas.report import figures
+
+    monkeypatch.setattr(figures, "compared_plots", lambda *of: plots.compared_plots(*of)[:1])
+    folders = [write_search(tmp_path / "a"), write_search(tmp_path / "b", "weights.lr=0.1")]
+    drawn = write_figures([read_view(one) for one in folders], tmp_path / "figures")
+    stems = dict.fromkeys(path.stem for path in drawn)
+    assert list(stems) == ["search-learning-rate", "search-all"]
 
 
 def test_figures_without_matplotlib(

@@ -244,14 +244,49 @@ def test_runs_of_one_config_are_one_group() -> None:
     assert distances[5] == [None] * 6
 
 
-def test_where_the_data_lie_makes_no_other_config() -> None:
-    views = [
-        search_view(*setting, seed=seed)
-        for seed, setting in enumerate(
-            ([], ["data.root=/elsewhere"], ["data.workers=0"], ["data.storage=memory"])
-        )
-    ]
-    assert [one["runs"] for one in page_data(views)["comparison"]["groups"]] == [[0, 1, 2, 3]]
+def test_where_and_how_a_run_was_computed_makes_no_other_config() -> None:
+    settings = (
+        "description=other",
+        *("data.root=/elsewhere", "data.workers=0", "data.storage=memory"),
+        *("compute.threads=7", "compute.precision=bf16-mixed", "compute.memory_limit=2.0"),
+        *("checkpoints.keep=9", "checkpoints.every_minutes=3.5", "validation.batch=7"),
+    )
+    views = [search_view(), *(search_view(one, seed=i) for i, one in enumerate(settings, 1))]
+    groups = page_data(views)["comparison"]["groups"]
+    assert [one["runs"] for one in groups] == [list(range(len(views)))]
+    assert groups[0]["values"]["validation"]["n"] == len(views)
+    # What else a config says is another experiment.
+    others = ("data.images=400", "data.flip=true", "batch.max=48", "validation.epochs=last-five")
+    views = [search_view(), *(search_view(one) for one in others)]
+    assert len(page_data(views)["comparison"]["groups"]) == len(views)
+
+
+def test_scores_of_supernets_of_several_configs_are_not_compared() -> None:
+    same = [search_view(seed=0), search_view(seed=1)]
+    other = search_view("weights.lr=0.1", seed=2)
+
+    def shown(views: Any) -> tuple[Any, set[str]]:
+        data = page_data(views)
+        plots = [plot for part in data["curves"]["search"]["sections"] for plot in part["plots"]]
+        return data["comparison"]["results"][0], {plot["title"] for plot in plots}
+
+    results, titles = shown(same)
+    assert (results["comparable"], results["note"], len(results["strips"])) == (True, "", 1)
+    scores = {
+        f"{part} {what}" for part in ("Validation", "Training") for what in ("accuracy", "loss")
+    }
+    assert scores <= titles
+    results, fewer = shown([*same, other])
+    assert (results["comparable"], results["strips"], results["range"]) == (False, [], None)
+    assert "not the networks of different ones" in results["note"]
+    assert fewer == titles - scores
+    # Test errors of several configs compare, also beside such searches.
+    views = [*same, other, training_view("a"), training_view("b", 1)]
+    views[-1].info.config["training"]["lr"] = 0.5
+    data = page_data(views)
+    assert [one["comparable"] for one in data["comparison"]["results"]] == [False, True]
+    first, *_ = data["curves"]["training"]["sections"][0]["plots"]
+    assert first["title"] == "Test error"
 
 
 def test_seeds_of_several_configs_share_an_axis() -> None:

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from prnas.report.page import page_data, unique_names
 from prnas.report.plain_data import rounded
-from prnas.report.plots import DASHES, Line, Plot, compared_plots, plots_of, sections
+from prnas.report.plots import (
+    COUNT,
+    DASHES,
+    Line,
+    Plot,
+    compared_plots,
+    mean_plots,
+    plots_of,
+    sections,
+)
 from prnas.report.view import View
 from prnas.runs.records import BatchRecord, EpochRecord
 from tests.support.synthetic_runs import search_records, training_records
@@ -99,6 +108,53 @@ def test_runs_over_each_other() -> None:
         assert len({(one.color, one.dash) for one in plot.lines}) == 9
     assert plots["accuracy-validation"].lines[3].ys == line(own["accuracy"], "validation").ys
     assert plots["parents-reduction"].lines[0].xs == line(own["parents"], "reduction cell").xs
+
+
+def over_seeds(*lines: Line) -> Line:
+    plot = Plot("p", "P", "learning", COUNT, lines)
+    (mean,) = mean_plots([plot], {"config": range(len(lines))})
+    (found,) = mean.lines
+    assert found.label == "config"
+    return found
+
+
+def test_means_over_seeds() -> None:
+    found = over_seeds(Line("a", [1.0, 2.0, None, 4.0]), Line("b", [3.0, 2.0, 1.0]))
+    assert found.xs == [1, 2, 3, 4]
+    assert found.ys == [2.0, 2.0, None, None]  # only where both have a value
+    assert found.deviations == [pytest.approx(2**0.5), 0.0, None, None]
+    assert found.until is None
+    alone = over_seeds(Line("a", [1.0, None]))
+    assert (alone.ys, alone.xs, alone.deviations) == ([1.0, None], None, None)
+    ends = [Line("a", [1.0, 2.0], xs=[3, 6]), Line("b", [3.0], xs=[3])]
+    assert (over_seeds(*ends).xs, over_seeds(*ends).ys) == ([3, 6], [2.0, None])
+
+
+def test_means_of_values_that_hold() -> None:
+    one = Line("a", [8.0, 16.0], xs=[0, 2.5], until=10)
+    other = Line("b", [4.0, 8.0, 2.0], xs=[0, 4, 4], until=5)
+    found = over_seeds(one, other)
+    assert found.xs == [0, 2.5, 4]
+    assert found.ys == [6.0, 10.0, 9.0]  # the last of two at one place counts
+    assert found.until == 5  # one of them has gone no further
+    late = over_seeds(one, Line("b", [2.0], xs=[1], until=10))
+    assert (late.xs, late.ys) == ([0, 1, 2.5], [None, 5.0, 9.0])
+
+
+def test_means_of_each_config() -> None:
+    views = [training_view(f"{seed}", seed) for seed in range(3)]
+    plots = compared_plots(views, ["x", "y", "z"])
+    means = mean_plots(plots, {"first": [0, 2], "second": [1]})
+    assert [plot.id for plot in means] == [plot.id for plot in plots]
+    for mean, runs in zip(means, plots, strict=True):
+        assert [line.label for line in mean.lines] == ["first", "second"]
+        assert len({(line.color, line.dash) for line in mean.lines}) == 2
+        x, _, z = (line.ys for line in runs.lines)
+        last = mean.lines[0].ys[-1]
+        assert x[-1] is not None
+        assert z[-1] is not None
+        assert last == pytest.approx((x[-1] + z[-1]) / 2)
+        assert mean.lines[1].ys == runs.lines[1].ys
 
 
 def test_a_run_that_has_only_begun_has_all_plots() -> None:

@@ -32,10 +32,12 @@ COMMANDS: dict[str, list[str]] = {
         *("--precision", "--memory-limit", "--picture"),
     ],
     "retrain": ["--data-root", "--seed", "--seeds", "--set", "--runs", "--name", "--resume"],
+    "study": ["--set", "--runs", "--name", "--engine", "--slots", "--out", "--json", "--csv"],
     "evaluate": ["--data", "--data-root", "--part", "--set", "--batch", "--out", "--picture"],
     "predict": ["--top", "--batch", "--accelerator", "--threads", "--json"],
     "export": ["--out", "-o", "--format", "--normalize", "--force", "--json"],
     "report": ["--out", "--figures", "--json"],
+    "records": ["--csv", "--json", "--candidates", "--out", "-o"],
     "watch": ["--host"],
     "": ["--version", "--help", "-h"],
 }
@@ -138,7 +140,7 @@ if os.geteuid() != 0:  # a fault could replace a device by a file, if that is al
 def _command(arena: Arena) -> Maker:
     run = write_search(arena.pristine / "run", cycles=1)
     model = save_tiny(arena.pristine / "model")
-    names = [*recipes.names(), *zoo.names(), "darts-like", "nowhere"]
+    names = [*recipes.names(), *zoo.names(), "darts-like", "baselines-quick", "nowhere"]
 
     def make(random: Random, case: Path) -> list[str]:
         shutil.copytree(run, case / "run")
@@ -170,6 +172,8 @@ def harmless(line: list[str], name: str) -> list[str]:
     online = ("cifar", "fashion", "data.name=cifar")
     line = ["nowhere" if one.startswith(online) else one for one in line]
     match name:
+        case "study":
+            line += ["--list"]
         case "search" | "retrain":
             line += ["--data=npz:nowhere.npz", "--devices=1", "--threads=1"]
         case "watch":

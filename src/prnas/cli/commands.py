@@ -108,6 +108,21 @@ def retrain(
     run(genotype, recipe, given or options.RetrainOptions())
 
 
+def study(
+    study: Annotated[
+        str,
+        Parameter(help="A study that comes with prnas, a YAML file, or the folder of a study."),
+    ],
+    /,
+    *,
+    given: options.StudyOptions | None = None,
+) -> None:
+    """Compare recipes by many searches and trainings. Called again, it goes on."""
+    from prnas.commands import study as command
+
+    command.run(study, given or options.StudyOptions())
+
+
 def evaluate(model: TrainedModel, /, *, given: options.EvaluateOptions | None = None) -> None:
     """Test a trained model: accuracy, loss, confusions, speed."""
     from prnas.commands.evaluate import run
@@ -141,6 +156,13 @@ def report(*runs: RunFolder, given: options.ReportOptions | None = None) -> None
     run(runs, given or options.ReportOptions())
 
 
+def records(*runs: RunFolder, given: options.RecordsOptions | None = None) -> None:
+    """Print what runs recorded, as CSV or JSON lines for pandas, R and papers."""
+    from prnas.commands.records import run
+
+    run(runs, given or options.RecordsOptions())
+
+
 def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> None:
     """Serve the report of a run, or of all seeds, to a browser; updated while it goes on."""
     from prnas.commands.watch import run as serve
@@ -150,7 +172,7 @@ def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> No
 
 COMMANDS = (
     *(space, zoo, draw, recipes, data, config),
-    *(search, retrain),
+    *(search, retrain, study),
     *(evaluate, predict, export),
-    *(report, watch),
+    *(report, watch, records),
 )

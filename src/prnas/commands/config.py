@@ -8,19 +8,27 @@ from prnas.config.sections import RunConfig
 from prnas.io.text import write_text
 from prnas.io.yaml_files import dump_yaml
 from prnas.runs import named
+from prnas.studies.config import read_study, ready_studies, ready_text
 from prnas.terminal.output import show, show_heading, show_json, show_next, table
 
 
 def run_recipes(name: str | None, as_json: bool) -> None:
     if name is not None:
-        if as_json:
+        if name in ready_studies():
+            _print_study(name, as_json)
+        elif as_json:
             show_json(recipes.any_recipe(name).to_data())
         else:
             print(recipes.text(name), end="")
         return
     configs = {recipe: recipes.any_recipe(recipe) for recipe in recipes.names()}
+    studies = {study: read_study(study) for study in ready_studies()}
     if as_json:
-        show_json([{"name": recipe, **config.to_data()} for recipe, config in configs.items()])
+        runs = [{"name": recipe, **config.to_data()} for recipe, config in configs.items()]
+        others = [
+            {"name": name, "task": "study", **study.to_data()} for name, study in studies.items()
+        ]
+        show_json([*runs, *others])
         return
     searches: list[list[str]] = []
     trainings: list[list[str]] = []
@@ -34,8 +42,21 @@ def run_recipes(name: str | None, as_json: bool) -> None:
     show_heading("Recipes for prnas search")
     show(table(["name", "data", "cycles", "epochs", "what it is"], searches, right=(2, 3)), "")
     show_heading("Recipes for prnas retrain")
-    show(table(["name", "data", "epochs", "what it is"], trainings, right=(2,)))
+    show(table(["name", "data", "epochs", "what it is"], trainings, right=(2,)), "")
+    show_heading("Studies for prnas study")
+    counts = [
+        [name, str(len(study.rows)), str(study.seeds), str(study.trainings), study.description]
+        for name, study in studies.items()
+    ]
+    show(table(["name", "rows", "seeds", "trainings", "what it is"], counts, right=(1, 2, 3)))
     show_next("prnas config darts-like", "prnas recipes darts-like")
+
+
+def _print_study(name: str, as_json: bool) -> None:
+    if as_json:
+        show_json(read_study(name).to_data())
+    else:
+        print(ready_text(name), end="")
 
 
 def run_config(name: str, options: ConfigOptions) -> None:

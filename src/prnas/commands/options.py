@@ -123,12 +123,43 @@ class SearchOptions(RunOptions):
     """Use less memory and a little more time; the result is the same."""
     picture: Path | None = None
     """Draw the cells to this .svg, .png or .pdf file at the end."""
+    seeds: Whole | None = None
+    """Search N times, with seeds --seed, --seed + 1, …: a study of one row."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetrainOptions(RunOptions):
     seeds: Annotated[int, whole(1)] | None = None
     """Train N times, with seeds --seed, --seed + 1, …"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions(Options):
+    listing: Annotated[bool, Parameter(name="--list")] = False
+    """List every job and its state; run nothing."""
+    dry_run: bool = False
+    """Show the plan, how long it takes and what it can show; run and write nothing."""
+    job: Whole | None = None
+    """Run this job of --list alone, e.g. as a task of a Slurm array."""
+    csv: bool = False
+    """Print the results so far as CSV, with a line for each training."""
+    latex: bool = False
+    """Print the results so far as a LaTeX table."""
+    as_json: AsJson = False
+    out: Output = None
+    """Write the CSV, LaTeX or JSON to this file instead."""
+    runs: Path | None = None
+    """The folder to make the study's folder in. Default: runs."""
+    name: str | None = None
+    """Name of the study's folder. Default: that of its file."""
+    overrides: Overrides = ()
+    """Override a value of the study, e.g. --set seeds=3. May be repeated."""
+    engine: str | None = None
+    """What runs the jobs: local."""
+    slots: Whole | None = None
+    """Number of jobs at the same time. Default: as many as the machine has room for."""
+    quiet: bool = False
+    """Print only the end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +215,18 @@ class ReportOptions(Options):
     figures: Path | None = None
     """Also draw figures for a paper (SVG and PDF) to this folder."""
     as_json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordsOptions(Options):
+    csv: bool = False
+    """Print CSV, with a line for each epoch and measure. This is the default."""
+    as_json: Annotated[bool, Parameter(name="--json")] = False
+    """Print JSON lines with the same fields instead."""
+    candidates: bool = False
+    """Print the candidates of each cycle and their architecture weights, not the epochs."""
+    out: Output = None
+    """Write them to this file instead."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from prnas.commands.options import ReportOptions
 from prnas.io.atomic import write_atomically, write_output
 from prnas.io.errors import UserError, cannot
-from prnas.report.page import SEED, unique_names, write_page
+from prnas.report.page import SEED, write_page
 from prnas.report.read_run import is_run, read_group, read_view, runs_in
 from prnas.report.view import View
 from prnas.runs.names import REPORT
@@ -24,8 +24,8 @@ def run(folders: Sequence[Path], options: ReportOptions) -> None:
     if not folders:
         raise UserError("name a run's folder, e.g. prnas report runs/RUN; several are compared")
     listed = [path for folder in folders for path in runs_in(folder)]
-    runs = _once(listed)
-    folders = _once(folders)
+    runs = once(listed)
+    folders = once(folders)
     path = out or (folders[0] / REPORT if len(folders) == 1 else COMPARISON)
     if path.is_dir():
         raise UserError(f"{path} is a folder; --out names a file, such as {path / REPORT}")
@@ -78,7 +78,7 @@ def run_names(paths: Sequence[Path]) -> list[str]:
     ]
 
 
-def _once(paths: Sequence[Path]) -> list[Path]:
+def once(paths: Sequence[Path]) -> list[Path]:
     """Every folder once, however it was typed."""
     return list({path.resolve(): path for path in reversed(paths)}.values())[::-1]
 
@@ -91,23 +91,14 @@ def _check_figures(folder: Path) -> None:
         raise UserError(f"--figures {folder} is a file; a folder is needed")
 
 
-def folder_names(names: Sequence[str]) -> list[str]:
-    """A folder name for each run, all different, also where capitals do not count."""
-    plain = [name.replace("/", "-").strip("-") or "run" for name in names]
-    return unique_names(plain, lambda name, times: f"{name}-{times - 1}", str.casefold)
-
-
 def write_figures(views: Sequence[View], folder: Path) -> list[Path]:
-    """The figures of each run; of several, each in a folder of its own name."""
-    from prnas.report.figures import figures
+    """The figures of a run, or those that compare several."""
+    from prnas.report.figures import comparison_figures, figures
 
     written: list[Path] = []
-    names = folder_names([view.info.name for view in views])
     with cannot(f"write figures to {folder}"):
-        for name, view in zip(names, views, strict=True):
-            target = folder if len(views) == 1 else folder / name
-            target.mkdir(parents=True, exist_ok=True)
-            for file, content in figures(view):
-                write_output(target / file, content)
-                written.append(target / file)
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, content in figures(views[0]) if len(views) == 1 else comparison_figures(views):
+            write_output(folder / file, content)
+            written.append(folder / file)
     return written

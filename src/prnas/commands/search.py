@@ -7,6 +7,7 @@ from prnas.commands.options import SearchOptions
 from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
 from prnas.config.search import SearchConfig
 from prnas.runs import named
+from prnas.studies.names import STUDY
 
 DEFAULT_RECIPE = "quick"
 
@@ -17,6 +18,12 @@ def run(recipe: str | None, options: SearchOptions) -> None:
         check_picture(options.picture)
     check_run_options(options, recipe=recipe)
     overrides = config_overrides(options)
+    resumed_study = options.resume is not None and (options.resume / STUDY).is_file()
+    if resumed_study or options.seeds is not None:
+        from prnas.commands import search_seeds
+
+        search_seeds.run(recipe or DEFAULT_RECIPE, options)
+        return
     recipe = recipe or DEFAULT_RECIPE
     config = None
     if options.resume is None:

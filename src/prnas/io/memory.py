@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-import torch
 
 OUT_OF_MEMORY_TEXTS = (
     *("can't allocate memory", "not enough memory", "out of memory"),
@@ -19,6 +18,8 @@ OUT_OF_MEMORY_TEXTS = (
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that memory ran out, on a GPU or on the CPU."""
+    import torch  # Heavy: the rest of this file is light.
+
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     text = str(error).lower()

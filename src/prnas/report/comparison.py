@@ -18,13 +18,17 @@ from prnas.space.analysis.distance import edit_distance
 MOST_NODES = 8  # of cells whose edit distance is computed: with more it takes too long
 KINDS = (SearchView, TrainingView)
 SUPERNETS = (
-    "The validation accuracy is that of supernets: it compares searches of one config, not the "
-    "networks of different ones. Train what they found (prnas retrain) to compare test errors."
+    "Accuracies and losses of these searches are not shown beside each other. They are those of "
+    "supernets, which compare searches of one config, not the networks of different ones: a larger "
+    "supernet may be better, and what is found in it worse. Each search's own report has them. "
+    "Train what they found (prnas retrain) to compare test errors."
 )
-# What two runs of one experiment may differ in: luck, and how they were computed and saved.
+# What two runs of one experiment may differ in: luck, and where and how they were computed and
+# saved. The last two only bound the memory of an evaluation: its result does not depend on them.
 NOT_SCIENCE = (
     *("seed", "compute", "checkpoints", "description"),
     *("data.root", "data.storage", "data.workers"),
+    *("validation.batch", "testing.batch"),
 )
 ALWAYS_SHOWN = ("data.name", "space.name", "network.cells", "network.channels")
 MOST_KEYS = 40  # of those that differ
@@ -69,12 +73,7 @@ def comparison(
     views: Sequence[View], runs: Sequence[Mapping[str, Any]], names: Sequence[str]
 ) -> dict[str, Any]:
     """Results of each kind of run, in groups of one config, and the distances between genotypes."""
-    members: dict[str, list[int]] = {}
-    for number, view in enumerate(views):
-        config = science(_complete(view.info.config))
-        experiment = json.dumps([view.kind, config], sort_keys=True, default=str)
-        members.setdefault(experiment, []).append(number)
-    groups = [_Group(numbers, views, runs) for numbers in members.values()]
+    groups = [_Group(numbers, views, runs) for numbers in same_configs(views)]
     results = [_results(kind, [g for g in groups if g.kind == kind.kind]) for kind in KINDS]
     return {
         "groups": [group.data() for group in groups],
@@ -84,19 +83,41 @@ def comparison(
     }
 
 
+def same_configs(views: Sequence[View]) -> list[list[int]]:
+    """The numbers of the runs of each config, whatever their seeds and where they were computed."""
+    members: dict[str, list[int]] = {}
+    for number, view in enumerate(views):
+        config = science(_complete(view.info.config))
+        experiment = json.dumps([view.kind, config], sort_keys=True, default=str)
+        members.setdefault(experiment, []).append(number)
+    return list(members.values())
+
+
+def letter_of(number: int) -> str:
+    """A to Z, then A1 to Z1 and so on."""
+    return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
+
+
+def scores_compare(kind: str, num_configs: int) -> bool:
+    """Whether scores of runs of a kind may stand beside each other: of supernets, of one config."""
+    return kind != SearchView.kind or num_configs < 2
+
+
 def _results(kind: type[View], groups: Sequence[_Group]) -> dict[str, Any]:
     """A kind of run: what its results are called, what sets its configs apart, and its seeds."""
     several = len(groups) > 1
     for number, group in enumerate(groups if several else ()):
-        group.letter = chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
+        group.letter = letter_of(number)
     configs = [group.config for group in groups]
-    strips = [strip for group in groups if (strip := group.strip())]
+    comparable = scores_compare(kind.kind, len(groups))
+    strips = [strip for group in groups if comparable and (strip := group.strip())]
     return {
         "kind": kind.kind,
         "key": kind.result,
         "label": kind.result_name,
         "format": EXACT_PERCENT.name,
-        "note": SUPERNETS if several and kind is SearchView else "",
+        "comparable": comparable,
+        "note": "" if comparable else SUPERNETS,
         "configs": differences(configs, kind is TrainingView) if several else [],
         "strips": strips,
         "range": _range(strips),

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from prnas.io.atomic import write_atomically
-from prnas.report.comparison import comparison
+from prnas.report.comparison import comparison, same_configs, scores_compare
 from prnas.report.html import render
 from prnas.report.plots import compared_plots, plots_of, sections
 from prnas.report.search_view import SearchView
@@ -60,7 +60,8 @@ def page_data(views: Sequence[View], group: GroupInfo | None = None) -> dict[str
     for kind in dict.fromkeys(view.kind for view in views):
         named = [(view, name) for view, name in zip(views, names, strict=True) if view.kind == kind]
         same, their_names = zip(*named, strict=True)
-        curves[kind] = _curves(same, sections(compared_plots(same, their_names)))
+        scores = scores_compare(kind, len(same_configs(same)))
+        curves[kind] = _curves(same, sections(compared_plots(same, their_names, scores)))
     return {
         **data,
         "names": names,

@@ -1,10 +1,12 @@
 """Every plot of a report, listed once: pages, comparisons and a paper's figures draw this list."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import groupby, zip_longest
 from operator import itemgetter
+from statistics import fmean, stdev
 from typing import Any
 
 from prnas.report.search_view import SearchView
@@ -18,6 +20,7 @@ PoolValue = Callable[[Mapping[str, Any]], float | None]
 KERNEL_COLORS = ("blue", "orange", "green", "red", "purple", "sky", "gray")
 RUN_COLORS = ("blue", "red", "green", "orange", "purple", "sky", "gray")
 DASHES = ("", "6 3", "2 3", "9 3 2 3", "1 3")
+SCORES = ("accuracy", "error", "loss")  # how the ids of their plots begin
 HELD_OUT = ("validation", "test")  # scores on images that train nothing: they are compared first
 
 
@@ -48,7 +51,8 @@ class Line:
     """Values at the ends of epochs, or at `xs`.
 
     With `until`, each value holds until the next, and the last until there. `compared` is the title
-    of the plot that has this line of several runs; empty: it is not compared.
+    of the plot that has this line of several runs; empty: it is not compared. `deviations` are
+    those of the runs whose mean the values are.
     """
 
     label: str
@@ -58,6 +62,7 @@ class Line:
     xs: Sequence[float] | None = None
     until: float | None = None
     compared: str = ""
+    deviations: Values | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +238,19 @@ def _both_cells(line_of: Callable[[Role], Line], compared: str = "") -> list[Lin
     return [normal, replace(reduction, color="red", dash=DASHES[1])]
 
 
-def compared_plots(views: Sequence[View], names: Sequence[str]) -> list[Plot]:
-    """The lines of runs of one kind over each other: a plot for each line that is compared."""
-    runs = [{line.compared: (plot, line) for plot, line in _compared(view)} for view in views]
+def compared_plots(views: Sequence[View], names: Sequence[str], scores: bool = True) -> list[Plot]:
+    """The lines of runs of one kind over each other: a plot for each line that is compared.
+
+    Without `scores`, accuracies, errors and losses are left out: they do not compare.
+    """
+    runs = [
+        {
+            line.compared: (plot, line)
+            for plot, line in _compared(view)
+            if scores or plot.id.partition("-")[0] not in SCORES
+        }
+        for view in views
+    ]
     compared: list[Plot] = []
     for title in dict.fromkeys(title for run in runs for title in run):
         plot = next(run[title][0] for run in runs if title in run)
@@ -250,6 +265,61 @@ def compared_plots(views: Sequence[View], names: Sequence[str]) -> list[Plot]:
         ]
         compared.append(replace(plot, title=title, lines=lines))
     return compared
+
+
+def mean_plots(plots: Sequence[Plot], configs: Mapping[str, Sequence[int]]) -> list[Plot]:
+    """Plots of a line for each run, with a line for each config instead: the mean of its runs.
+
+    `configs` has the numbers of each config's runs by what it is called.
+    """
+    return [
+        replace(
+            plot,
+            lines=[
+                replace(
+                    _mean_line([plot.lines[number] for number in numbers]),
+                    label=label,
+                    color=RUN_COLORS[i % len(RUN_COLORS)],
+                    dash=DASHES[i % len(DASHES)],
+                )
+                for i, (label, numbers) in enumerate(configs.items())
+            ],
+        )
+        for plot in plots
+    ]
+
+
+def _mean_line(lines: Sequence[Line]) -> Line:
+    """Mean and deviation of a sample wherever all lines have a value; of one line, itself."""
+    first, *others = lines
+    if not others:
+        return first
+    steps = all(line.until is not None for line in lines)
+    values = [_points(line) for line in lines]
+    xs = sorted({x for line in values for x in line})
+    until = min(line.until or 0.0 for line in lines) if steps else None
+    if until is not None:  # a value holds until the next, but not beyond the shortest run
+        xs = [x for x in xs if x <= until]
+        values = [_held(line, xs) for line in values]
+    columns = [[line.get(x) for line in values] for x in xs]
+    full = [[y for y in column if y is not None] for column in columns]
+    whole = [len(column) == len(lines) for column in full]
+    means = [fmean(ys) if is_whole else None for ys, is_whole in zip(full, whole, strict=True)]
+    spreads = [stdev(ys) if is_whole else None for ys, is_whole in zip(full, whole, strict=True)]
+    return replace(first, ys=means, deviations=spreads, xs=xs, until=until)
+
+
+def _points(line: Line) -> dict[float, float | None]:
+    """Values by where they stand; of several at one place, the last one counts."""
+    xs = range(1, len(line.ys) + 1) if line.xs is None else line.xs
+    return dict(zip(xs, line.ys, strict=True))
+
+
+def _held(steps: Mapping[float, float | None], xs: Sequence[float]) -> dict[float, float | None]:
+    """The values that hold at `xs`; none before the first."""
+    starts = sorted(steps)
+    held = {x: bisect_right(starts, x) for x in xs}
+    return {x: steps[starts[count - 1]] if count else None for x, count in held.items()}
 
 
 def _compared(view: View) -> Iterator[tuple[Plot, Line]]:

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +17,8 @@ from prnas.io.yaml_files import dump_yaml
 from prnas.retraining import api as retrain
 from prnas.runs.events import Callback, RetrainResult
 from prnas.runs.folder import new_folder, read_config
-from prnas.runs.integrity import config_digest, read_config_data
-from prnas.runs.names import CONFIG, GROUP, RECORDS
+from prnas.runs.integrity import config_digest, is_begun, read_config_data
+from prnas.runs.names import CONFIG, GROUP
 from prnas.runs.processes import Processes
 from prnas.runs.session import Stopped
 
@@ -134,7 +132,7 @@ def resume_seeds(
     results: list[RetrainResult] = []
     for number, seed in enumerate(seeds):
         path = folder / f"seed-{seed}"
-        begun = processes.from_first(lambda path=path: _begun(path))
+        begun = processes.from_first(lambda path=path: is_begun(path))
         session["callbacks"] = watchers(number, len(seeds))
         try:
             if begun:
@@ -155,15 +153,3 @@ def resume_seeds(
 def _checksum(config: Mapping[str, Any], seeds: Sequence[int]) -> str:
     """Of all that the trainings have in common, as the config file says it, and of their seeds."""
     return hashlib.sha256(json.dumps([config_digest(config), list(seeds)]).encode()).hexdigest()
-
-
-def _begun(path: Path) -> bool:
-    """Whether there is something to go on with; a folder that was never finished is set aside."""
-    if path.is_symlink():
-        raise UserError(f"{path} is a link: put the run's folder itself there, or remove it")
-    if not path.exists():
-        return False
-    if (path / CONFIG).is_file() and (path / RECORDS).is_file():
-        return True
-    os.replace(path, path.with_name(f"unfinished-{path.name}-{secrets.token_hex(4)}"))
-    return False

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import re
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +15,7 @@ from prnas.io.checked_files import digest, read_file
 from prnas.io.errors import FormatError, UserError, cannot, reading
 from prnas.io.reading import parse_json
 from prnas.io.yaml_files import parse_yaml
-from prnas.runs.names import CHECKPOINTS, ENVIRONMENT
+from prnas.runs.names import CHECKPOINTS, CONFIG, ENVIRONMENT, RECORDS
 from prnas.space.genotype import Genotype
 
 FORMAT, VERSION = "prnas-checkpoint", 2
@@ -48,6 +50,18 @@ def read_config_data(file: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UserError(f"{file}: a config is a mapping of names to values")
     return cast(dict[str, Any], data)
+
+
+def is_begun(run: Path) -> bool:
+    """Whether there is something to go on with; a folder that was never finished is set aside."""
+    if run.is_symlink():
+        raise UserError(f"{run} is a link: put the run's folder itself there, or remove it")
+    if not run.exists():
+        return False
+    if (run / CONFIG).is_file() and (run / RECORDS).is_file():
+        return True
+    os.replace(run, run.with_name(f"unfinished-{run.name}-{secrets.token_hex(4)}"))
+    return False
 
 
 def newest_state(run: Path) -> dict[str, Any]:

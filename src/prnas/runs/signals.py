@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 EXIT = 128  # exit codes of processes that a signal ended, as shells have them
+LIFELINE = "PRNAS_LIFELINE"  # in the environment: standard input ends when this process should
 
 
 def interrupt(number: int) -> None:
@@ -53,6 +54,23 @@ def guard(runs: bool) -> None:
         if hasattr(signal, "SIGUSR1"):  # Windows has none
             signal.signal(signal.SIGUSR1, lambda number, frame: None)
     atexit.register(_ignore, runs)  # called last, since it came first
+
+
+def follow_parent() -> None:
+    """Stop, as by SIGTERM, at the end of standard input, if the parent process asks for it.
+
+    The parent holds the other end of the pipe. So nothing outlives it, however it ends.
+    """
+    if os.environ.pop(LIFELINE, None) is None:  # taken away: it is not for processes of our own
+        return
+
+    def watch() -> None:
+        with suppress(OSError):
+            while os.read(0, 4096):
+                pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="prnas-lifeline", daemon=True).start()
 
 
 def leave_from_now() -> None:

@@ -77,10 +77,32 @@ def test_configs_that_differ(visit: Any, tmp_path: Path) -> None:
     assert cell["x"] + cell["width"] <= 390
 
 
-def test_searches_of_several_configs_do_not_compare_networks(visit: Any, tmp_path: Path) -> None:
+def test_searches_of_several_configs_do_not_compare_supernets(visit: Any, tmp_path: Path) -> None:
     page = tmp_path / "searches.html"
-    write_page(page, [search_view("one"), search_view("two", "weights.lr=0.1")])
-    assert "not the networks of different ones" in visit(page).text(".results-section")
+    views = [search_view("one"), search_view("again"), search_view("two", "weights.lr=0.1")]
+    views[1].info.config["seed"] = 1
+    write_page(page, views)
+    seen = visit(page)
+    assert "not the networks of different ones" in seen.text(".results-section")
+    headings = seen.page.locator(".results thead th").all_inner_texts()
+    assert headings == ["Run", "Config", "Seed", "Parameters", "MACs", "Time"]
+    widths = {row.locator("th, td").count() for row in seen.page.locator(".results tr").all()}
+    assert widths == {6}
+    assert seen.text("tr.mean").split()[:6] == ["mean", "±", "sd,", "n", "=", "2"]
+    assert seen.count(".seed-plot") == 0
+    assert seen.count("[data-chart^=search-accuracy], [data-chart^=search-loss]") == 0
+    # What does compare is there, with a line for each run.
+    seen.expect("[data-chart=search-learning-rate] .series").to_have_count(3)
+    assert seen.page.locator(".run-keys .legend-name").all_inner_texts() == ["one", "again", "two"]
+
+
+def test_a_mean_says_how_many_runs_it_is_of(visit: Any, tmp_path: Path) -> None:
+    page = tmp_path / "unfinished.html"
+    write_page(page, [training_view(f"{i}", i, end=i < 2) for i in range(3)])
+    seen = visit(page)
+    assert "n = 2 of 3" in seen.text("tr.mean")
+    assert "(so far)" in seen.text(".results")
+    assert seen.count(".seed-dot") == 2
 
 
 def test_names_of_runs_stay_apart(visit: Any, tmp_path: Path) -> None:

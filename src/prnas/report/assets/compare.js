@@ -102,15 +102,23 @@ export function resultsSection({ comparison, runs, names }) {
     el(
       "p",
       { class: "lead" },
-      "Runs whose configs differ in nothing but the seed (and in what they ran on) count as one ",
-      "config. Spread is the standard deviation of the sample.",
+      "Runs whose configs differ in nothing but the seed (and in where and how they were computed) ",
+      "count as one config. Spread is the standard deviation of the sample; runs that have not ended ",
+      "count in no mean.",
     ),
   );
 }
 
 function resultsTable(result, groups, runs, names) {
   const format = show[result.format];
-  const cells = (first, config, seed, ...rest) => [first, ...(groups.length > 1 ? [config] : []), seed, ...rest];
+  // What does not compare is not set side by side: then there is no column of results.
+  const cells = (first, config, seed, value, ...rest) => [
+    first,
+    ...(groups.length > 1 ? [config] : []),
+    seed,
+    ...(result.comparable ? [value] : []),
+    ...rest,
+  ];
   const row = (group, i) => {
     const run = runs[i];
     const network = run.network || {};
@@ -125,9 +133,13 @@ function resultsTable(result, groups, runs, names) {
       duration(run.seconds),
     );
   };
-  const mean = ({ letter, ended, values }) =>
+  const mean = ({ letter, ended, values, runs: all }) =>
     cells(
-      el("span", { class: "run-cell mean-of" }, `mean ± sd, n = ${ended}`),
+      el(
+        "span",
+        { class: "run-cell mean-of" },
+        `mean ± sd, n = ${ended}${ended < all.length ? ` of ${all.length}` : ""}`,
+      ),
       letter,
       "",
       spread(values[result.key], format),

@@ -3,8 +3,8 @@ from random import Random
 
 import pytest
 
-from benchmarks.sampling import random_genotype
 from prnas.space.analysis.counting import discoverable
+from prnas.space.analysis.sampling import random_genotype
 from prnas.space.operations import Skip, Zero
 from prnas.space.setting import SETTINGS
 

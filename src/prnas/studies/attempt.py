@@ -1,0 +1,173 @@
+"""One attempt at a job: its process, from the lock to the end. The same on any machine."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from filelock import Timeout
+
+from prnas.config import recipes
+from prnas.io.errors import FormatError, UserError
+from prnas.runs.integrity import config_digest, is_begun, read_config_data
+from prnas.runs.names import CONFIG, LOCK
+from prnas.runs.signals import LIFELINE
+from prnas.studies.folder import progress_of
+from prnas.studies.locks import JobLock, is_run_locked
+from prnas.studies.names import ATTEMPTS
+
+PROGRAM = (sys.executable, "-m", "prnas")
+_LOG_END = 4096  # Bytes of a log in which its last message is looked for.
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that a machine needs to make an attempt at a job; it can be sent to another one."""
+
+    number: int  # Of the job.
+    job: str  # The run's folder, in the study's.
+    study: Path
+    lock: Path
+    start: tuple[str, ...]  # Arguments of a new run,
+    resume: tuple[str, ...]  # and of one that goes on.
+    config: str  # The digest of the config that the run must have.
+    program: tuple[str, ...] = PROGRAM
+
+    @property
+    def run(self) -> Path:
+        return self.study / self.job
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a job computes: a share of the CPUs, or GPUs, given by environment variables."""
+
+    name: str
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of an attempt. Whether the job is done, only its folder can tell."""
+
+    task: Task
+    code: int | None  # `None`: it was not started, since the job is under way elsewhere.
+    seconds: float = 0.0
+    progress: int = 0  # Checkpoints that were written.
+    message: str = ""
+
+
+def attempt(
+    task: Task, place: Place, started: Callable[["subprocess.Popen[bytes]"], None] | None = None
+) -> Ended:
+    """Start a job or go on with it, and wait for its end. It ends itself when its parent does.
+
+    Closing its standard input asks it to save and stop; `started` receives the process for that.
+    """
+    try:
+        lock = JobLock(task.lock)
+    except Timeout:
+        return Ended(task, None)
+    except OSError as error:
+        return Ended(task, 2, message=f"cannot write {task.lock}: {error.strerror}")
+    try:
+        if is_run_locked(task.run / LOCK):
+            return Ended(task, None)
+        return _attempt(task, place, lock.handle, started)
+    except UserError as error:
+        return Ended(task, 2, message=str(error))
+    except OSError as error:
+        return Ended(task, 2, message=f"cannot start {task.job}: {error.strerror or error}")
+    finally:
+        lock.release()
+
+
+def _attempt(
+    task: Task,
+    place: Place,
+    handle: int | None,
+    started: Callable[["subprocess.Popen[bytes]"], None] | None,
+) -> Ended:
+    arguments = task.resume if _goes_on(task) else task.start
+    before, began = progress_of(task.run), time.monotonic()
+    log = task.run.with_name(f"{task.run.name}.log")
+    with log.open("ab") as output:
+        log_begin = output.tell()
+        process = subprocess.Popen(  # noqa: S603
+            [*task.program, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **place.environment, LIFELINE: "1"},
+            pass_fds=() if handle is None else (handle,),
+            start_new_session=True,  # Ctrl-C is for the study, which lets its jobs save and end.
+        )
+    try:
+        if started is not None:
+            started(process)
+        code = process.wait()
+    finally:
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()
+        process.wait()
+    seconds = time.monotonic() - began
+    message = "" if code == 0 else _last_message(log, log_begin)
+    ended = Ended(task, code, seconds, progress_of(task.run) - before, message)
+    _note(ended, place, arguments)
+    return ended
+
+
+def _goes_on(task: Task) -> bool:
+    """Whether there is a run to go on with; what is none of the study's is set aside."""
+    if not is_begun(task.run):
+        return False
+    if progress_of(task.run):
+        return True
+    # Nothing was computed. Its row may have been changed in the study's file since.
+    try:
+        config = recipes.config_from_data(read_config_data(task.run / CONFIG))
+        if config_digest(config.to_data()) == task.config:
+            return True
+    except (UserError, FormatError):
+        pass
+    os.replace(task.run, task.run.with_name(f"unfinished-{task.run.name}-{time.time_ns():x}"))
+    return False
+
+
+def _last_message(log: Path, begin: int) -> str:
+    """What a job said last: its message, if it ended with one. `begin`: where its log begins."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(begin, log.stat().st_size - _LOG_END))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    spoken = [line.removeprefix("prnas: ") for line in lines if line.startswith("prnas: ")]
+    return next(iter([*reversed(spoken), *reversed(lines)]), "")
+
+
+def _note(ended: Ended, place: Place, arguments: tuple[str, ...]) -> None:
+    """A line for people, in a file that nobody reads back to decide."""
+    now = datetime.now().astimezone()
+    line = {
+        "job": ended.task.job,
+        "host": socket.gethostname(),
+        "place": place.name,
+        "ended": now.isoformat(timespec="seconds"),
+        "seconds": round(ended.seconds, 3),
+        "code": ended.code,
+        "checkpoints": ended.progress,
+        "command": list(arguments),
+        "message": ended.message,
+    }
+    with suppress(OSError), (ended.task.study / ATTEMPTS).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")

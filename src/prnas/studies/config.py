@@ -1,0 +1,173 @@
+"""The study file: which rows are compared, how often, how they are trained, and on what."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
+
+from prnas.config.overrides import apply_overrides
+from prnas.config.sections import Section
+from prnas.io.errors import FormatError, UserError, reading, suggestion
+from prnas.io.paths import exists
+from prnas.io.reading import validated
+from prnas.io.text import read_text
+from prnas.io.yaml_files import parse_yaml
+from prnas.runs.names import check_name
+from prnas.studies.names import OWN
+
+MOST_SEEDS, MOST_TRAININGS, MOST_ROWS = 1_000, 1_000, 100
+Text = Annotated[str, Field(min_length=1, max_length=4096)]
+Overrides = Annotated[dict[Text, Any], Field(max_length=1_000)]
+ENGINES = ("local",)
+
+
+def _row_name(name: str) -> str:
+    try:
+        check_name(name, "a row's name")
+    except UserError as error:
+        raise ValueError(str(error)) from None
+    if name.casefold() in OWN:
+        raise ValueError(f"'{name}' is a file of the study itself; call the row otherwise")
+    return name
+
+
+def _engine(name: str) -> str:
+    if name not in ENGINES:
+        raise ValueError(f"no engine is called '{name:.60}'.{suggestion(name, ENGINES)}")
+    return name
+
+
+class RowConfig(Section):
+    """A row of the comparison: searches by a recipe, cells drawn at random, or one known cell."""
+
+    name: Annotated[str, AfterValidator(_row_name)]
+    search: Text | None = None  # A recipe for a search.
+    random: Text | None = None  # A recipe for a search; the cells are drawn from its space.
+    cell: Text | None = None  # A published cell, a genotype file or a run's folder.
+    set: Overrides = Field(default_factory=dict)  # Overrides of the recipe.
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = [kind for kind in ("search", "random", "cell") if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            raise ValueError(
+                "a row has one of search (a recipe), random (a recipe, for its space) and cell (a "
+                f"published cell or a genotype file); this one has {' and '.join(kinds) or 'none'}"
+            )
+        if self.cell is not None and self.set:
+            raise ValueError("set overrides a recipe, and a cell has none")
+        return self
+
+    @property
+    def kind(self) -> Literal["search", "random", "cell"]:
+        if self.search is not None:
+            return "search"
+        return "random" if self.random is not None else "cell"
+
+
+def _recipe_data(value: Any) -> Any:
+    return {"recipe": value} if isinstance(value, str) else value
+
+
+class RetrainingConfig(Section):
+    """How the network of each row's cells is trained: the same way for all rows."""
+
+    recipe: Text = "retrain-quick"
+    set: Overrides = Field(default_factory=dict)
+
+
+class ResourcesConfig(Section):
+    """What one job gets."""
+
+    threads: Annotated[int, Field(ge=1, le=1024)] = 1
+    memory: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB; None: an equal share.
+    # GPUs of a job: whole ones, or a share of one, such as 0.5. None: one, where there are any.
+    gpus: Annotated[float, Field(ge=0, le=1024)] | None = None
+
+    @model_validator(mode="after")
+    def _whole_or_share(self) -> Self:
+        gpus = self.gpus
+        if gpus is not None and gpus > 1 and gpus != int(gpus):
+            raise ValueError(f"gpus is a whole number or a share of one, got {gpus}")
+        return self
+
+
+class StudyConfig(Section):
+    """A whole study: rows x seeds x trainings."""
+
+    description: Annotated[str, Field(max_length=10_000)] = ""
+    rows: Annotated[tuple[RowConfig, ...], Field(min_length=1, max_length=MOST_ROWS)]
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 5  # Searches, or cells, of each row.
+    first_seed: Annotated[int, Field(ge=0, lt=2**40)] = 0
+    trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1  # Of what each search found.
+    retrain: Annotated[RetrainingConfig, BeforeValidator(_recipe_data)] = RetrainingConfig()
+    # Keys of the data section, for all searches and trainings.
+    data: Overrides = Field(default_factory=dict)
+    engine: Annotated[str, AfterValidator(_engine)] = "local"
+    slots: Annotated[int, Field(ge=1, le=1024)] | None = None  # Jobs at once; None: by resources.
+    resources: ResourcesConfig = ResourcesConfig()
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        names = [row.name.casefold() for row in self.rows]
+        if doubles := {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"two rows are called '{min(doubles)}'; each needs a name of its own")
+        if not self.trainings and any(row.kind != "search" for row in self.rows):
+            raise ValueError("trainings: 0 leaves nothing to do for a row that is no search")
+        return self
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data with every default written out, which `from_data` reads back."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> Self:
+        """The study in parsed YAML; a `FormatError` names every problem and its key."""
+        study = validated(_adapter(cls), {} if data is None else data, "study")
+        if not overrides:
+            return study
+        changed = apply_overrides(study.to_data(), overrides, lambda data: None)
+        return validated(_adapter(cls), changed, "study")
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def override_list(values: dict[str, Any], section: str = "") -> list[str]:
+    """A mapping of dotted keys as the overrides that a command line would have."""
+    return [f"{section}{key}={json.dumps(value)}" for key, value in values.items()]
+
+
+# ---------------------------------------------------------------- ready studies, and files
+
+
+def ready_studies() -> list[str]:
+    """The names of the studies that come with prnas."""
+    entries = (item.name for item in files("prnas.studies.ready").iterdir())
+    return sorted(name.removesuffix(".yaml") for name in entries if name.endswith(".yaml"))
+
+
+def ready_text(name: str) -> str:
+    return (files("prnas.studies.ready") / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def read_study(name: str, overrides: Sequence[str] = ()) -> StudyConfig:
+    """A study that comes with prnas by its name, or one in a YAML file."""
+    with reading(name):
+        if name in ready_studies():
+            text = ready_text(name)
+        elif exists(name):
+            text = read_text(Path(name))
+        else:
+            hint = suggestion(name, ready_studies())
+            raise UserError(f"no study and no file is called '{name:.200}'.{hint}")
+        data = parse_yaml(text)
+        if isinstance(data, dict) and "rows" not in data:
+            raise FormatError(["rows: a study needs them; `prnas recipes baselines-quick` is one"])
+        return StudyConfig.from_data(data, overrides)

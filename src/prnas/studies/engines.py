@@ -1,0 +1,100 @@
+"""Engines: what makes attempts at jobs, several at a time. They know nothing of studies.
+
+An engine is trusted with nothing: whether a job is done is read from its folder.
+"""
+
+import subprocess
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Protocol
+
+from prnas.studies.attempt import Ended, Place, Task, attempt
+
+
+class Engine(Protocol):
+    """What a study asks of an engine. All calls come from one thread."""
+
+    @property
+    def slots(self) -> int:
+        """How many jobs can be under way at the same time; it may change."""
+        ...
+
+    def start(self, task: Task) -> Place | None:
+        """Make an attempt at a job, and return at once. The place, if it is known already."""
+        ...
+
+    def wait(self, seconds: float) -> list[Ended]:
+        """The attempts that have ended; after so many seconds, none."""
+        ...
+
+    def stop(self) -> None:
+        """Ask all jobs to save and end. Each still ends by `wait`."""
+        ...
+
+    def close(self) -> None:
+        """Return when no process of a job is left."""
+        ...
+
+
+class LocalEngine:
+    """Jobs as processes on this machine, one at each place at a time."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._free = list(reversed(places))
+        self.slots = len(places)
+        self._ended: SimpleQueue[tuple[Place, Ended]] = SimpleQueue()
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._threads: dict[int, threading.Thread] = {}
+        self._lock = threading.Lock()
+        self._stopping = False
+
+    def start(self, task: Task) -> Place:
+        place = self._free.pop()
+        thread = threading.Thread(target=self._run, args=(task, place), name=task.job, daemon=True)
+        self._threads[task.number] = thread
+        thread.start()
+        return place
+
+    def _run(self, task: Task, place: Place) -> None:
+        def started(process: "subprocess.Popen[bytes]") -> None:
+            with self._lock:
+                self._processes[task.number] = process
+                if self._stopping:
+                    _end_of_input(process)
+
+        try:
+            ended = attempt(task, place, started)
+        except BaseException as error:  # Whatever it is: the study must hear of the end.
+            ended = Ended(task, 1, message=f"{type(error).__name__}: {error}")
+        with self._lock:
+            self._processes.pop(task.number, None)
+        self._ended.put((place, ended))
+
+    def wait(self, seconds: float) -> list[Ended]:
+        results: list[Ended] = []
+        with suppress(Empty):
+            while True:
+                place, ended = self._ended.get(timeout=0 if results else seconds)
+                self._threads.pop(ended.task.number).join()
+                self._free.append(place)
+                results.append(ended)
+        return results
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopping = True
+            for process in self._processes.values():
+                _end_of_input(process)
+
+    def close(self) -> None:
+        self.stop()
+        for thread in list(self._threads.values()):
+            thread.join()
+
+
+def _end_of_input(process: "subprocess.Popen[bytes]") -> None:
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()

@@ -1,0 +1,99 @@
+"""What this machine has, and how it is shared out among the jobs of a study."""
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from prnas.io.errors import UserError
+from prnas.io.memory import cgroup_limits
+from prnas.studies.attempt import Place
+from prnas.studies.config import StudyConfig
+
+_MEMORY_SHARE = 0.9  # Of the machine's, for all jobs together.
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What each job gets, and where jobs can run at the same time."""
+
+    threads: int
+    memory: float | None  # GB
+    gpus: float
+    places: tuple[Place, ...]
+
+
+def num_cpus() -> int:
+    """The CPUs that this process may use, which may be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def visible_gpus() -> list[str]:
+    """The indices or names of the GPUs that this process may use."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        return [name.strip() for name in given.split(",") if name.strip() not in ("", "-1")]
+    if not any(Path("/dev").glob("nvidia[0-9]*")):
+        return []  # So that PyTorch need not be loaded to find none.
+    import torch
+
+    return [str(index) for index in range(torch.cuda.device_count())]
+
+
+def total_memory() -> float:
+    """GB of main memory that this process may use."""
+    return min([psutil.virtual_memory().total, *cgroup_limits()]) / 1e9
+
+
+def share_out(
+    study: StudyConfig,
+    cpus: int | None = None,
+    gpus: list[str] | None = None,
+    memory: float | None = None,
+    single: bool = False,
+) -> Share:
+    """The places for jobs on this machine. `single`: one alone, with all that it has."""
+    wanted = study.resources
+    cpus = num_cpus() if cpus is None else cpus
+    gpus = visible_gpus() if gpus is None and wanted.gpus != 0 else gpus or []
+    memory = total_memory() if memory is None else memory
+    of_job = wanted.gpus if wanted.gpus is not None else (1.0 if gpus else 0.0)
+    by_gpu = _gpu_sets(gpus, of_job)
+    if of_job and not by_gpu:
+        raise UserError(
+            f"each job needs {of_job:g} GPUs (resources.gpus), and this machine has {len(gpus)}"
+        )
+    number = (
+        1 if single else study.slots or (len(by_gpu) if of_job else max(1, cpus // wanted.threads))
+    )
+    if of_job:
+        number = min(number, len(by_gpu))
+    elif wanted.memory is not None and not study.slots:
+        number = max(1, min(number, math.floor(_MEMORY_SHARE * memory / wanted.memory)))
+    limit = wanted.memory
+    if limit is None and not of_job:
+        limit = round(_MEMORY_SHARE * memory / number, 3)
+    threads = {"OMP_NUM_THREADS": str(wanted.threads)}
+    if of_job:
+        places = [
+            Place(f"GPU {visible}", {**threads, "CUDA_VISIBLE_DEVICES": visible})
+            for visible in by_gpu[:number]
+        ]
+    else:
+        places = [Place(f"slot {index + 1}", threads) for index in range(number)]
+    return Share(wanted.threads, limit, of_job, tuple(places))
+
+
+def _gpu_sets(gpus: list[str], of_job: float) -> list[str]:
+    """The GPUs of each job at once, as CUDA names them: "0", or "0,1"."""
+    if not of_job:
+        return []
+    if of_job < 1:
+        jobs = math.floor(1 / of_job + 1e-9)
+        return [gpu for _ in range(jobs) for gpu in gpus]
+    size = int(of_job)
+    return [",".join(gpus[i : i + size]) for i in range(0, len(gpus) - size + 1, size)]

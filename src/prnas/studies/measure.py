@@ -1,0 +1,82 @@
+"""A run's first steps, measured to tell how long the whole will take."""
+
+import time
+from dataclasses import dataclass, field
+
+from prnas.config.retrain import RetrainConfig
+from prnas.config.search import SearchConfig
+from prnas.config.sections import RunConfig
+from prnas.io.errors import UserError
+from prnas.retraining import api as retraining
+from prnas.runs.events import Callback, RunStart, StepEvent
+from prnas.searching import api as searching
+from prnas.searching.time_left import VALIDATION, epoch_work
+from prnas.studies.estimate import START_UP
+
+WARM_UP, MEASURED = 2, 6  # Steps.
+
+
+class _EnoughError(Exception):
+    """Ends a run that is only measured."""
+
+
+@dataclass
+class _Clock(Callback):
+    """The seconds of some steps of a run, per image."""
+
+    start: RunStart | None = None
+    seconds_per_image: float | None = None
+    _times: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
+
+    def on_start(self, start: RunStart) -> None:
+        self.start = start
+
+    def on_step(self, step: StepEvent) -> None:
+        self._times.append((time.perf_counter(), step.images))
+        times = self._times[-MEASURED - 1 :] if len(self._times) > WARM_UP else self._times
+        (began, first), (ended, last) = times[0], times[-1]
+        if last > first:
+            self.seconds_per_image = (ended - began) / (last - first)
+        if len(self._times) >= WARM_UP + MEASURED or step.images >= step.epoch_images:
+            raise _EnoughError
+
+
+def measured_seconds(config: RunConfig, threads: int) -> float:
+    """The estimated seconds of a run, from its first steps. Nothing is written.
+
+    A `UserError` says why it cannot be measured, such as missing images.
+    """
+    clock = _Clock()
+    compute = config.compute.model_copy(update={"threads": threads})
+    config = config.model_copy(update={"compute": compute})
+    try:
+        if isinstance(config, RetrainConfig):
+            retraining.start(config, runs=None, callbacks=[clock])
+        else:
+            assert isinstance(config, SearchConfig)
+            searching.start(config, runs=None, callbacks=[clock])
+    except _EnoughError:
+        pass
+    if clock.start is None or clock.seconds_per_image is None:
+        raise UserError("it has too few steps to be measured")
+    return START_UP + clock.seconds_per_image * clock.start.train_images * _epochs(clock.start)
+
+
+def _epochs(start: RunStart) -> float:
+    """The work of a whole run, in epochs of steps like the first ones."""
+    config = start.config
+    if isinstance(config, RetrainConfig):
+        tested = sum(
+            config.testing.includes(epoch, config.training.epochs)
+            for epoch in range(config.training.epochs)
+        )
+        share = (start.test_images or 0) / start.train_images
+        return config.training.epochs + VALIDATION * 2 * share * tested
+    cycles = range(len(config.schedule.cycles))
+    work = [part for cycle in cycles for part in epoch_work(config, cycle)]
+    first = config.schedule.cycles[0]
+    # The part of the first epoch that is steps, without its validation.
+    share = config.data.architecture_share
+    steps = (1 - share) * (1.0 if first.grace_epochs else 1.5)
+    validated = VALIDATION * share if config.validation.includes(0, first.epochs) else 0.0
+    return sum(work) / (work[0] * steps / (steps + validated))

@@ -1,0 +1,1 @@
+"""Studies that come with prnas, a YAML file each."""

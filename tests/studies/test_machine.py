@@ -1,0 +1,85 @@
+from typing import Any
+
+import pytest
+
+from prnas.io.errors import UserError
+from prnas.studies.config import StudyConfig
+from prnas.studies.machine import Share, num_cpus, share_out, total_memory
+
+GPUS = ["0", "1", "2", "3"]
+
+
+def shared(gpus: list[str], single: bool = False, **changes: Any) -> Share:
+    """On a machine of eight CPUs and 40 GB."""
+    study = StudyConfig.from_data({"rows": [{"name": "a", "cell": "darts-v2"}], **changes})
+    return share_out(study, cpus=8, gpus=gpus, memory=40.0, single=single)
+
+
+@pytest.mark.parametrize(
+    ("resources", "slots", "number", "memory"),
+    [
+        ({}, None, 8, 4.5),
+        ({"threads": 3}, None, 2, 18.0),
+        ({"threads": 16}, None, 1, 36.0),
+        ({"memory": 10.0}, None, 3, 10.0),
+        ({"memory": 100.0}, None, 1, 100.0),
+        ({"memory": 10.0}, 5, 5, 10.0),
+        ({}, 3, 3, 12.0),
+    ],
+)
+def test_cpus_and_memory_are_shared_out(
+    resources: dict[str, Any], slots: int | None, number: int, memory: float
+) -> None:
+    share = shared([], resources=resources, slots=slots)
+    assert (len(share.places), share.memory, share.gpus) == (number, memory, 0)
+    threads = str(resources.get("threads", 1))
+    assert all(place.environment == {"OMP_NUM_THREADS": threads} for place in share.places)
+
+
+@pytest.mark.parametrize(
+    ("of_job", "slots", "visible"),
+    [
+        (None, None, GPUS),
+        (1, 3, ["0", "1", "2"]),
+        (1, 9, GPUS),
+        (2, None, ["0,1", "2,3"]),
+        (3, None, ["0,1,2"]),
+        (0.5, None, [*GPUS, *GPUS]),
+        (0.3, None, [*GPUS, *GPUS, *GPUS]),
+    ],
+)
+def test_gpus_are_shared_out(of_job: float | None, slots: int | None, visible: list[str]) -> None:
+    share = shared(GPUS, resources={"gpus": of_job}, slots=slots)
+    assert [place.environment["CUDA_VISIBLE_DEVICES"] for place in share.places] == visible
+    assert share.memory is None, "the GPU's own memory is the limit"
+
+
+def test_jobs_without_gpus_leave_them_alone() -> None:
+    share = shared(GPUS, resources={"gpus": 0}, slots=2)
+    assert share.gpus == 0
+    assert all("CUDA_VISIBLE_DEVICES" not in place.environment for place in share.places)
+
+
+def test_too_few_gpus_are_refused() -> None:
+    with pytest.raises(UserError, match="needs 2 GPUs"):
+        shared(["0"], resources={"gpus": 2})
+
+
+def test_a_single_job_has_the_machine_for_itself() -> None:
+    share = shared([], single=True)
+    assert (len(share.places), share.memory) == (1, 36.0)
+    assert len(shared(GPUS, single=True).places) == 1
+
+
+def test_the_visible_gpus_are_those_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = StudyConfig.from_data({"rows": [{"name": "a", "cell": "darts-v2"}]})
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 5")
+    names = [place.environment["CUDA_VISIBLE_DEVICES"] for place in share_out(study).places]
+    assert names == ["2", "5"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert share_out(study).gpus == 0
+
+
+def test_this_machine_has_something() -> None:
+    assert num_cpus() >= 1
+    assert total_memory() > 0.1

@@ -1,0 +1,172 @@
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prnas.io.errors import UserError
+from prnas.runs.integrity import config_digest
+from prnas.space import zoo
+from prnas.space.analysis.counting import discoverable
+from prnas.space.setting import SETTINGS
+from prnas.studies.config import StudyConfig
+from prnas.studies.folder import open_study, read_plan
+from prnas.studies.plan import Job, Plan, make_plan
+
+ROWS = [
+    {"name": "s", "search": "quick"},
+    {"name": "r", "random": "quick"},
+    {"name": "c", "cell": "darts-v2"},
+]
+
+
+def plan_of(**changes: Any) -> Plan:
+    return make_plan(StudyConfig.from_data({"rows": ROWS, "seeds": 2, **changes}))
+
+
+PLAN = plan_of()
+
+
+def test_the_jobs_of_a_study() -> None:
+    plan = plan_of(first_seed=3)
+    assert [job.path for job in plan.jobs] == [
+        *("s/seed-3", "s/seed-4"),
+        *("s/seed-3-training-0", "r/seed-3-training-0", "c/seed-3-training-0"),
+        *("s/seed-4-training-0", "r/seed-4-training-0", "c/seed-4-training-0"),
+    ]
+    assert [job.needs for job in plan.jobs] == [None, None, 1, None, None, 2, None, None]
+    assert [job.number for job in plan.jobs] == list(range(1, 9))
+
+
+@given(st.integers(1, 6), st.integers(0, 5), st.integers(0, 10**6))
+def test_no_two_jobs_are_the_same(seeds: int, trainings: int, first: int) -> None:
+    changes = {"seeds": seeds, "trainings": trainings, "first_seed": first}
+    jobs = replace(PLAN, study=PLAN.study.model_copy(update=changes)).jobs
+    assert len(jobs) == seeds + len(ROWS) * seeds * trainings
+    assert len({job.path for job in jobs}) == len(jobs)
+    of_row = [job.seed for job in jobs if job.row.name == "s" and job.task == "retrain"]
+    assert len(set(of_row)) == len(of_row), "no two trainings share their randomness"
+    for job in jobs:
+        assert job.needs is None or jobs[job.needs - 1].path == f"s/seed-{job.unit}"
+        assert job.needs is None or job.needs < job.number
+
+
+def test_more_seeds_and_trainings_keep_the_runs_that_are_there() -> None:
+    def seeds(plan: Plan) -> dict[str, int]:
+        return {job.path: job.seed for job in plan.jobs}
+
+    small, large = seeds(plan_of(trainings=2)), seeds(plan_of(seeds=5, trainings=3))
+    assert small.items() <= large.items()
+
+
+def test_random_cells_are_those_the_search_could_have_found() -> None:
+    (row,) = plan_of(rows=ROWS[1:2]).rows
+    operations = set(discoverable(SETTINGS["darts-like"], 5))
+    cells = [row.genotype(seed) for seed in range(20)]
+    drawn = {
+        edge.op
+        for genotype in cells
+        if genotype is not None
+        for cell in (genotype.normal, genotype.reduction)
+        for node in cell.nodes
+        for edge in node
+    }
+    assert drawn <= operations
+    assert len(drawn) > 10
+    assert len(set(cells)) == 20
+    assert cells == [row.genotype(seed) for seed in range(20)]
+
+
+def test_a_job_has_the_config_that_its_command_makes() -> None:
+    plan = plan_of()
+    search, training = plan.jobs[0], plan.jobs[4]
+    own = plan.rows[0].config
+    assert own is not None
+    assert plan.config_digest(search, None) == config_digest(own.to_data())
+    assert plan.retrain is not None
+    cells = zoo.get("darts-v2")
+    config = plan.retrain.model_copy(update={"genotype": cells, "seed": training.seed})
+    assert plan.config_digest(training, cells) == config_digest(config.to_data())
+
+
+# ---------------------------------------------------------------- the folder
+
+
+def compute(folder: Path, job: Job) -> None:
+    """As if a job had got as far as its first checkpoint."""
+    (folder / job.path / "checkpoints" / "000001").mkdir(parents=True)
+
+
+def test_a_study_is_read_back_from_its_folder_alone(tmp_path: Path) -> None:
+    plan = plan_of()
+    open_study(tmp_path / "runs" / "study", plan)
+    known = read_plan(tmp_path / "runs" / "study")
+    assert known == plan
+    assert known.jobs == plan.jobs
+    assert {path.name for path in (tmp_path / "runs" / "study").iterdir()} == {
+        *("study.json", "retrain.yaml", "s", "r", "c")
+    }
+    assert (tmp_path / "runs/study/r/seed-1.json").is_file()
+
+
+def test_a_damaged_study_is_refused(tmp_path: Path) -> None:
+    open_study(tmp_path / "study", plan_of())
+    path = tmp_path / "study" / "study.json"
+    path.write_text(path.read_text().replace('"seeds": 2', '"seeds": 3'))
+    with pytest.raises(UserError, match="changed or damaged"):
+        read_plan(tmp_path / "study")
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(UserError, match="is no study"):
+        open_study(tmp_path, plan_of())
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_study_may_grow(tmp_path: Path) -> None:
+    plan = plan_of()
+    open_study(tmp_path / "study", plan)
+    for job in plan.jobs:
+        compute(tmp_path / "study", job)
+    rows = [*ROWS, {"name": "more", "cell": "pr-darts-dl1"}]
+    larger = plan_of(rows=rows, seeds=3, trainings=2, resources={"threads": 2}, slots=1)
+    open_study(tmp_path / "study", larger)
+    assert read_plan(tmp_path / "study") == larger
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"first_seed": 5}, "first_seed 0"),
+        ({"rows": [{**ROWS[0], "set": {"network.cells": 4}}]}, r"row 's' .* other network\.cells"),
+        ({"rows": [{"name": "s", "cell": "darts-v2"}]}, "row 's' .* other kind"),
+        ({"rows": [{**ROWS[2], "cell": "darts-v1"}]}, r"row 'c' .* other cell"),
+        ({"retrain": {"set": {"training.epochs": 1}}}, r"trainings .* other training\.epochs"),
+        ({"data": {"images": 100}}, r"row 's' .* other data\.images"),
+    ],
+)
+def test_what_was_begun_cannot_change(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    plan = plan_of()
+    folder = tmp_path / "study"
+    open_study(folder, plan)
+    open_study(folder, plan_of(**changes))  # Nothing was computed yet.
+    open_study(folder, plan)
+    for job in plan.jobs:
+        compute(folder, job)
+    before = (folder / "study.json").read_bytes()
+    with pytest.raises(UserError, match=message):
+        open_study(folder, plan_of(**changes))
+    assert (folder / "study.json").read_bytes() == before
+
+
+def test_how_it_is_computed_may_change(tmp_path: Path) -> None:
+    plan = plan_of()
+    open_study(tmp_path / "study", plan)
+    compute(tmp_path / "study", plan.jobs[0])
+    rows = [{**ROWS[0], "set": {"compute.precision": "bf16-mixed", "data.root": "/data"}}]
+    open_study(tmp_path / "study", plan_of(rows=rows))
