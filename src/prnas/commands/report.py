@@ -1,4 +1,4 @@
-"""`prnas report`: a run, a comparison of several or a study as an HTML page; and figures for a paper."""
+"""`prnas report`: a run, several compared, or a study as a page; and figures for a paper."""
 
 import importlib.util
 import shlex

@@ -258,7 +258,7 @@ def _agreement(results: StudyResults) -> str:
 
 @lru_cache(maxsize=MOST_DRAWN)
 def _pictures(genotype: Genotype) -> dict[str, Any]:
-    return {role: picture for role, picture in cell_pictures(genotype).items()}
+    return dict(cell_pictures(genotype))
 
 
 def _genotypes(rows: Sequence[RowResult]) -> list[dict[str, Any]]:
