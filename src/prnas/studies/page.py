@@ -31,7 +31,7 @@ from prnas.studies.results import (
 from prnas.studies.run import Watcher
 from prnas.studies.states import JobState
 
-MOST_SENTENCES = 12  # Differences that are said in words; the table of pairs has all.
+MOST_SENTENCES = 8  # Differences that are said in words; the table of pairs has all.
 MOST_PAIRS = 1_000
 MOST_PROBLEMS = 30
 MOST_DRAWN, MOST_DRAWN_OF_ROW = 120, 6  # Genotypes.

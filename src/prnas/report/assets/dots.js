@@ -285,15 +285,23 @@ export class Scatter extends PointPlot {
     const placed = [];
     return rows.map((row) => {
       const text = row.name.length > 22 ? `${row.name.slice(0, 21)}…` : row.name;
-      const wide = 7 * text.length;
+      const wide = 6.5 * text.length;
       const x = toX(row[this.rowKey]);
-      const before = x + 10 + wide > right;
-      const start = before ? x - 10 - wide : x + 10;
       const y = toY(row.mean) + 4;
-      if (placed.some(([a, b, c]) => Math.abs(b - y) < 13 && start < c && a < start + wide)) return null;
-      placed.push([start, y, start + wide]);
-      const anchor = before ? "end" : "start";
-      return svg("text", { class: "point-name", x: before ? x - 10 : x + 10, y, "text-anchor": anchor }, text);
+      const free = (place) => !placed.some((other) => overlap(place, other));
+      const places = [0, -13, 13].flatMap((down) => [
+        { from: x + 10, to: x + 10 + wide, y: y + down },
+        { from: x - 10 - wide, to: x - 10, y: y + down },
+      ]);
+      const place = places.find((one) => one.from > 0 && one.to < right && free(one));
+      if (!place) return null;
+      placed.push(place);
+      const side = place.from > x ? { x: place.from, "text-anchor": "start" } : { x: place.to, "text-anchor": "end" };
+      return svg("text", { class: "point-name", y: place.y, ...side }, text);
     });
   }
+}
+
+function overlap(one, other) {
+  return Math.abs(one.y - other.y) < 12 && one.from < other.to && other.from < one.to;
 }

@@ -256,7 +256,11 @@ function studyHead(study, title, ended) {
     el(
       "div",
       { class: "tiles" },
-      tile("Jobs done", ended ? String(done) : `${done} of ${jobs.of}`, `${plural(jobs.of, "job")}${running}`),
+      tile(
+        "Jobs done",
+        ended ? String(done) : `${done} of ${jobs.of}`,
+        ended ? "all of them" : `searches and trainings${running}`,
+      ),
       tile("Rows", String(rows.length), "that are compared"),
       tile("Seeds", String(study.seeds), "of each row"),
       tile("Trainings", String(study.trainings), "of each seed’s cells"),
