@@ -16,7 +16,7 @@ from prnas.report.html import render
 from prnas.report.plain_data import clipped, rounded
 from prnas.report.view import Facts, cell_pictures, facts_of
 from prnas.runs.names import REPORT
-from prnas.space.genotype import Genotype
+from prnas.space.genotype import Genotype, Role
 from prnas.studies.attempt import Ended, Place
 from prnas.studies.plan import Job, Plan
 from prnas.studies.results import (
@@ -257,8 +257,8 @@ def _agreement(results: StudyResults) -> str:
 
 
 @lru_cache(maxsize=MOST_DRAWN)
-def _pictures(genotype: Genotype) -> dict[str, Any]:
-    return dict(cell_pictures(genotype))
+def _pictures(genotype: Genotype) -> Mapping[Role, Any]:
+    return cell_pictures(genotype)
 
 
 def _genotypes(rows: Sequence[RowResult]) -> list[dict[str, Any]]:
