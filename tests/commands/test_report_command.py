@@ -47,7 +47,6 @@ def test_a_study_has_a_page_of_its_own(tmp_path: Path) -> None:
     said = good("report", "study", cwd=tmp_path)
     assert "wrote study/report.html" in said
     assert "0 of 4 jobs done" in said
-    assert "prnas watch study" in said
     page = data_of((tmp_path / "study" / "report.html").read_text(encoding="utf-8"))
     assert [row["name"] for row in page["study"]["rows"]] == ["pr-darts", "random", "darts-v2"]
     said = good("report", "study", "-o", "pages.html", "--json", cwd=tmp_path)

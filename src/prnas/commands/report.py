@@ -105,8 +105,8 @@ def _run_study(folders: Sequence[Path], options: ReportOptions) -> None:
         data = {"report": str(path), "runs": runs, "ended": [*done.values()], "figures": []}
         show_json(data)
         return
-    size = len(content) / 1000
-    show(f"wrote {path} ({size:,.0f} kB, {sum(done.values())} of {len(done)} jobs done): open it")
+    size, state = len(content) / 1000, f"{sum(done.values())} of {len(done)} jobs done"
+    show(f"wrote {path} ({size:,.0f} kB, {state}): open it in a browser")
     if not all(done.values()):
         show_next(f"prnas watch {shlex.quote(str(folder))}")
 
