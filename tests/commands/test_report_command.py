@@ -12,8 +12,10 @@ from prnas.commands import retrain
 from prnas.commands.report import write_figures
 from prnas.report import plots
 from prnas.report.read_run import read_view
+from prnas.studies.folder import open_study
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli
+from tests.support.made_studies import made_plan
 from tests.support.pages import data_of
 from tests.support.synthetic_runs import HOSTILE, write_search, write_training
 
@@ -35,6 +37,22 @@ def test_one_run(tmp_path: Path) -> None:
         "figures": [],
     }
     assert runs_of(tmp_path / "other.html") == ["run"]
+
+
+def test_a_study_has_a_page_of_its_own(tmp_path: Path) -> None:
+    open_study(tmp_path / "study", made_plan(seeds=1))
+    said = good("report", "study", cwd=tmp_path)
+    assert "wrote study/report.html" in said
+    assert "0 of 4 jobs done" in said
+    page = data_of((tmp_path / "study" / "report.html").read_text(encoding="utf-8"))
+    assert [row["name"] for row in page["study"]["rows"]] == ["pr-darts", "random", "darts-v2"]
+    said = good("report", "study", "-o", "pages.html", "--json", cwd=tmp_path)
+    assert json.loads(said)["ended"] == [False] * 4
+    page = data_of((tmp_path / "pages.html").read_text(encoding="utf-8"))
+    assert page["study"]["links"] == "./study/"
+    write_search(tmp_path / "run")
+    assert "a page of its own" in bad("report", "run", "study", cwd=tmp_path)
+    assert "is a study" in bad("report", "study", "--figures", "f", cwd=tmp_path)
 
 
 def test_several_runs_and_seeds(tmp_path: Path) -> None:

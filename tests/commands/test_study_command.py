@@ -13,6 +13,7 @@ from prnas.searching.api import search
 from prnas.studies.locks import is_locked, lock_file
 from tests.support.in_process import Cli
 from tests.support.make_runs import SEARCH, TRAINING
+from tests.support.pages import data_of
 from tests.support.real_processes import TIMEOUT, finish, prnas, progress_of
 
 ROWS: list[dict[str, Any]] = [
@@ -66,6 +67,9 @@ def test_a_study_that_is_killed_and_stopped_goes_on_to_the_same_end(tmp_path: Pa
     assert (run / "genotype.json").read_text() == alone.genotype.dumps()
     summary = json.loads((study / "summary.json").read_text())
     assert summary["jobs"] == {"done": 3, "of": 3}
+    page = data_of((study / "report.html").read_text(encoding="utf-8"))
+    assert (page["ended"], page["study"]["jobs"]["done"]) == (True, 3)
+    assert "as a page: runs/tiny/report.html" in out
     assert [len(row["units"][0]["trainings"]) for row in summary["rows"]] == [1, 1]
 
     # All is done: nothing is done again.

@@ -1,4 +1,4 @@
-"""`prnas report`: a run, or a comparison of several, as an HTML page; and figures for a paper."""
+"""`prnas report`: a run, several compared, or a study as a page; and figures for a paper."""
 
 import importlib.util
 import shlex
@@ -8,10 +8,12 @@ from pathlib import Path
 from prnas.commands.options import ReportOptions
 from prnas.io.atomic import write_atomically, write_output
 from prnas.io.errors import UserError, cannot
+from prnas.report.html import render
 from prnas.report.page import SEED, write_page
 from prnas.report.read_run import is_run, read_group, read_view, runs_in
 from prnas.report.view import View
 from prnas.runs.names import REPORT
+from prnas.studies.folder import is_study
 from prnas.terminal.output import show, show_json, show_next
 
 COMPARISON = Path("comparison.html")
@@ -23,14 +25,14 @@ def run(folders: Sequence[Path], options: ReportOptions) -> None:
     out, figures = options.out, options.figures
     if not folders:
         raise UserError("name a run's folder, e.g. prnas report runs/RUN; several are compared")
+    if any(map(is_study, folders)):
+        _run_study(folders, options)
+        return
     listed = [path for folder in folders for path in runs_in(folder)]
     runs = once(listed)
     folders = once(folders)
     path = out or (folders[0] / REPORT if len(folders) == 1 else COMPARISON)
-    if path.is_dir():
-        raise UserError(f"{path} is a folder; --out names a file, such as {path / REPORT}")
-    if path.suffix.lower() not in SUFFIXES:
-        raise UserError(f"--out {path}: a report is a page, so its name must end with .html")
+    _check_page(path)
     if figures is not None:
         _check_figures(figures)
     names = run_names(runs) if len(folders) > 1 else [None] * len(runs)
@@ -63,6 +65,49 @@ def run(folders: Sequence[Path], options: ReportOptions) -> None:
             show_next(f"prnas watch {quoted}")
         elif not views[0].info.is_training:
             show_next(f"prnas retrain {quoted}")
+
+
+def _check_page(path: Path) -> None:
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; --out names a file, such as {path / REPORT}")
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(f"--out {path}: a report is a page, so its name must end with .html")
+
+
+def _run_study(folders: Sequence[Path], options: ReportOptions) -> None:
+    """The page of a study."""
+    folder = next(filter(is_study, folders))
+    if len(once(folders)) > 1:
+        raise UserError(
+            f"{folder} is a study, which has a page of its own: prnas report "
+            f"{shlex.quote(str(folder))}"
+        )
+    if options.figures is not None:
+        raise UserError(f"--figures draws runs; {folder} is a study. Name some of its runs")
+    path = options.out or folder / REPORT
+    _check_page(path)
+    from prnas.studies import attempts
+    from prnas.studies.folder import read_plan
+    from prnas.studies.page import study_data
+    from prnas.studies.states import read_states
+
+    plan = read_plan(folder)
+    states = read_states(folder, plan)
+    problems = attempts.last_problems(folder, plan)
+    content = render(study_data(folder, plan, states, problems, page=options.out)).encode()
+    with cannot(f"write {path}"):
+        write = write_output if options.out is not None else write_atomically
+        write(path, content)
+    done = {job.path: states[job.number].state == "done" for job in plan.jobs}
+    if options.as_json:
+        runs = [str(folder / job) for job in done]
+        data = {"report": str(path), "runs": runs, "ended": [*done.values()], "figures": []}
+        show_json(data)
+        return
+    size, state = len(content) / 1000, f"{sum(done.values())} of {len(done)} jobs done"
+    show(f"wrote {path} ({size:,.0f} kB, {state}): open it in a browser")
+    if not all(done.values()):
+        show_next(f"prnas watch {shlex.quote(str(folder))}")
 
 
 def run_names(paths: Sequence[Path]) -> list[str]:

@@ -13,7 +13,7 @@ from prnas.io.errors import UserError, cannot
 from prnas.io.paths import is_folder
 from prnas.io.text import write_text
 from prnas.runs import signals
-from prnas.runs.names import check_name
+from prnas.runs.names import REPORT, check_name
 from prnas.studies import attempts, statistics, tables
 from prnas.studies.config import StudyConfig, read_study
 from prnas.studies.engines import Engine, LocalEngine
@@ -22,7 +22,7 @@ from prnas.studies.machine import Share, share_out
 from prnas.studies.names import SUMMARY
 from prnas.studies.plan import Plan, make_plan
 from prnas.studies.results import StudyResults, pooled_deviation, results_of
-from prnas.studies.run import Outcome, run_study
+from prnas.studies.run import Outcome, Watcher, Watchers, run_study
 from prnas.studies.states import JobState, read_states
 from prnas.terminal.output import show, show_json, show_next
 
@@ -92,12 +92,16 @@ def go_on(folder: Path, plan: Plan, *, job: int | None = None, quiet: bool = Fal
     """Run what is not done yet, or the one job; then show what came of it, and exit."""
     share = share_out(plan.study, single=job is not None)
     open_study(folder, plan)
+    from prnas.studies.page import PageWriter
     from prnas.terminal.study_view import StudyDisplay, show_results
 
     display = StudyDisplay(len(share.places), quiet=quiet)
     numbers = None if job is None else [job]
     engine = engine_of(plan.study, share)
-    outcome = run_study(folder.absolute(), plan, share, engine, display, numbers)
+    watcher: Watcher = display
+    if job is None:  # Many jobs at once would all write the same page.
+        watcher = Watchers(display, PageWriter(folder, lambda text: show(f"note: {text}")))
+    outcome = run_study(folder.absolute(), plan, share, engine, watcher, numbers)
     if job is not None:
         _end_of_job(plan, job, outcome)
         return
@@ -106,6 +110,7 @@ def go_on(folder: Path, plan: Plan, *, job: int | None = None, quiet: bool = Fal
         write_summary(folder, plan, results)
     if results.jobs_done:
         show_results(results)
+        show("", f"as a page: {folder / REPORT}")
     _end(folder, plan, outcome, results)
 
 

@@ -1,4 +1,4 @@
-"""`prnas watch`: a run's report, live, on this machine."""
+"""`prnas watch`: the report of a run or a study, live, on this machine."""
 
 import errno
 import ipaddress
@@ -10,7 +10,8 @@ from types import FrameType
 
 from prnas.commands.options import WatchOptions
 from prnas.io.errors import UserError
-from prnas.report.server import LiveReport, WatchServer
+from prnas.report.server import Live, LiveReport, WatchServer
+from prnas.studies.folder import is_study
 from prnas.terminal.output import show
 
 PORT = 8777  # The default, if it is free.
@@ -19,7 +20,15 @@ PORT = 8777  # The default, if it is free.
 def run(folder: Path, options: WatchOptions) -> None:
     """Serve until Ctrl-C."""
     host, port = options.host, options.port
-    report = LiveReport(folder, _say)
+    study = is_study(folder)
+    what = "study" if study else "run"
+    report: Live
+    if study:
+        from prnas.studies.live_page import LiveStudy
+
+        report = LiveStudy(folder, _say)
+    else:
+        report = LiveReport(folder, _say)
     said_end = report.ended
 
     def tick() -> None:
@@ -27,13 +36,13 @@ def run(folder: Path, options: WatchOptions) -> None:
         report.data()
         if report.ended and not said_end:
             said_end = True
-            _say("the run has ended; its report stays here until Ctrl-C")
+            _say(f"the {what} has ended; its report stays here until Ctrl-C")
 
     server = _listen(host, port, report, tick)
     shown = f"[{host}]" if ":" in host else host
     _say(f"watching {folder}: http://{shown}:{server.server_port}/ (Ctrl-C ends)")
     if report.ended:
-        _say("the run has ended; nothing new will come")
+        _say(f"the {what} has ended; nothing new will come")
     if not _is_loopback(host):
         _say("note: whoever can reach this address can see the report")
     # A shell starts background processes with SIGINT ignored, so both handlers are set here.
@@ -42,7 +51,7 @@ def run(folder: Path, options: WatchOptions) -> None:
     try:
         server.serve_forever()
     except KeyboardInterrupt:
-        _say("stopped watching; the run itself is untouched")
+        _say(f"stopped watching; the {what} itself is untouched")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -58,9 +67,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _listen(
-    host: str, port: int | None, report: LiveReport, tick: Callable[[], None]
-) -> WatchServer:
+def _listen(host: str, port: int | None, report: Live, tick: Callable[[], None]) -> WatchServer:
     try:
         try:
             return WatchServer(host, PORT if port is None else port, report, tick)

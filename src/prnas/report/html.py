@@ -12,10 +12,11 @@ from typing import Any
 # Modules in an order in which each comes after those whose values it needs at once.
 SCRIPTS = (
     *("dom.js", "format.js", "picture.js", "scale.js", "chart.js", "charts.js", "timeline.js"),
-    *("head.js", "tree.js", "cells.js", "confusion.js", "compare.js", "live.js", "main.js"),
+    *("head.js", "tree.js", "cells.js", "confusion.js", "compare.js", "dots.js"),
+    *("study.js", "live.js", "main.js"),
 )
 _ASSETS = files("prnas.report") / "assets"
-STYLES = ("base.css", "charts.css", "cells.css", "print.css")
+STYLES = ("base.css", "charts.css", "cells.css", "study.css", "print.css")
 
 
 def render(data: Mapping[str, Any], live: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""A small server for one live report. It knows two addresses and trusts no request."""
+"""A small server for a live report. It knows two addresses of each page and trusts no request."""
 
 import hashlib
 import ipaddress
@@ -10,16 +10,17 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from prnas.io.errors import UserError
 from prnas.report.html import escaped_json, policy, render
 from prnas.report.page import page_data
 from prnas.report.read_run import RunFollower, read_group, runs_in
+from prnas.runs.names import REPORT
 
 MOST_CONNECTIONS = 32
 SECONDS = 15.0  # for a whole request and its answer
-PAGE, DATA = "/", "/data.json"
+DATA = "data.json"
 HEADERS = {
     "Content-Security-Policy": f"{policy(live=True)}; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -27,6 +28,23 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+
+
+class Live(Protocol):
+    """What a server shows: a page, and the data that change in it. Thread-safe."""
+
+    @property
+    def ended(self) -> bool: ...
+
+    def data(self) -> tuple[bytes, str]:
+        """JSON, and a tag that changes with it."""
+        ...
+
+    def page(self) -> bytes: ...
+
+    def part(self, folder: str) -> "Live | None":
+        """The page in a folder of the address, such as '/row/seed-0', if there is one."""
+        ...
 
 
 class LiveReport:
@@ -55,6 +73,9 @@ class LiveReport:
         with self._lock:
             self._read()
             return render(self._data, live=True).encode()
+
+    def part(self, folder: str) -> None:
+        """A run has no pages beneath."""
 
     def _read(self) -> None:
         try:
@@ -96,11 +117,11 @@ class LiveReport:
 
 
 class WatchServer(ThreadingHTTPServer):
-    """Serves a `LiveReport`; `tick` is called every half second or so."""
+    """Serves a live report; `tick` is called every half second or so."""
 
     daemon_threads = True
 
-    def __init__(self, host: str, port: int, report: LiveReport, tick: Callable[[], None]) -> None:
+    def __init__(self, host: str, port: int, report: Live, tick: Callable[[], None]) -> None:
         self.report, self._tick = report, tick
         self.host_name = host.lower()
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
@@ -154,17 +175,25 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.METHOD_NOT_ALLOWED)
         elif not trusted_host(self.headers.get_all("Host") or [], self.server.host_name):
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
-        elif self.path not in (PAGE, DATA):
+        elif (live := self._live()) is None:
             self._refuse(HTTPStatus.NOT_FOUND)
         else:
+            self._shown = live
             return True
         return False
 
+    def _live(self) -> Live | None:
+        """What the address names: the report, or a page beneath it, or the data of either."""
+        folder, _, file = self.path.rpartition("/")
+        if not folder:
+            return self.server.report if file in ("", DATA) else None
+        return self.server.report.part(folder) if file in (REPORT, DATA) else None
+
     def do_GET(self) -> None:
-        if self.path == PAGE:
-            self._answer(HTTPStatus.OK, self.server.report.page(), "text/html; charset=utf-8")
+        if not self.path.endswith(f"/{DATA}"):
+            self._answer(HTTPStatus.OK, self._shown.page(), "text/html; charset=utf-8")
             return
-        body, tag = self.server.report.data()
+        body, tag = self._shown.data()
         if self.headers.get("If-None-Match") == tag:
             self._answer(HTTPStatus.NOT_MODIFIED, b"", None, ETag=tag)
         else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -203,7 +204,7 @@ def _row_result(plan: Plan, row: Row, states: Mapping[int, JobState]) -> RowResu
         row.kind,
         row.published,
         units,
-        statistics.summary(errors) if errors else None,
+        _summary(tuple(errors)) if errors else None,
         # A single cell has trainings only: there is nothing that varies between searches.
         None if row.kind == "cell" else statistics.variance_components(groups),
     )
@@ -230,15 +231,18 @@ def _unit(row: Row, seed: int, jobs: Sequence[Job], states: Mapping[int, JobStat
 
 def _pairs(rows: Sequence[RowResult]) -> tuple[Pair, ...]:
     """Every two rows of which several units are known."""
-    known = {row.name: row.errors for row in rows if len(row.errors) > 1}
-    p_values = {
-        (a, b): statistics.permutation_test(known[a], known[b]) for a, b in combinations(known, 2)
-    }
+    known = {row.name: tuple(row.errors) for row in rows if len(row.errors) > 1}
+    p_values = {(a, b): _p_value(known[a], known[b]) for a, b in combinations(known, 2)}
     corrected = statistics.holm(p_values)
     return tuple(
         Pair(a, b, fmean(known[b]) - fmean(known[a]), p, corrected[a, b])
         for (a, b), p in p_values.items()
     )
+
+
+# A study that goes on asks again and again for what has mostly not changed.
+_p_value = lru_cache(maxsize=10_000)(statistics.permutation_test)
+_summary = lru_cache(maxsize=1_000)(statistics.summary)
 
 
 def _ranked(rows: Sequence[RowResult], pairs: Sequence[Pair]) -> list[RowResult]:
@@ -280,8 +284,11 @@ def pooled_deviation(samples: Sequence[Sequence[float]]) -> float:
 
 def conclusions(results: StudyResults) -> list[str]:
     """The sentences that may be concluded, and what may not."""
-    if results.metric != "test_error":
-        return []
+    return [*differences(results), *limits(results)]
+
+
+def differences(results: StudyResults) -> list[str]:
+    """What the study has shown."""
     sentences: list[str] = []
     for pair in results.pairs:
         if pair.significant:
@@ -292,6 +299,14 @@ def conclusions(results: StudyResults) -> list[str]:
                 f"{better} is better than {worse}, by {100 * abs(pair.difference):.2f} points on "
                 f"average (p = {pair.corrected:.2g} after Holm's correction)."
             )
+    return sentences
+
+
+def limits(results: StudyResults) -> list[str]:
+    """What it has not shown, and why."""
+    if results.metric != "test_error":
+        return []
+    sentences: list[str] = []
     open_pairs = [pair for pair in results.pairs if not pair.significant]
     if open_pairs:
         names = ", ".join(f"{pair.first} and {pair.second}" for pair in open_pairs[:5])

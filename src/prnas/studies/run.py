@@ -40,6 +40,37 @@ class Watcher:
     def close(self) -> None: ...
 
 
+class Watchers(Watcher):
+    """Several, told of everything in their order."""
+
+    def __init__(self, *watchers: Watcher) -> None:
+        self._watchers = watchers
+
+    def on_start(self, plan: Plan, states: dict[int, JobState]) -> None:
+        for watcher in self._watchers:
+            watcher.on_start(plan, states)
+
+    def on_job(self, job: Job, place: Place | None) -> None:
+        for watcher in self._watchers:
+            watcher.on_job(job, place)
+
+    def on_job_end(self, job: Job, ended: Ended, state: JobState, failure: str) -> None:
+        for watcher in self._watchers:
+            watcher.on_job_end(job, ended, state, failure)
+
+    def on_tick(self) -> None:
+        for watcher in self._watchers:
+            watcher.on_tick()
+
+    def on_stop(self) -> None:
+        for watcher in self._watchers:
+            watcher.on_stop()
+
+    def close(self) -> None:
+        for watcher in self._watchers:
+            watcher.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a study, or the jobs of it that were asked for, ended."""

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from operator import itemgetter
 from random import Random
 from statistics import fmean, stdev, variance
 from typing import TypeVar
 
 MOST_EXACT = 200_000  # Ways to split the numbers up to which a permutation test tries them all.
 SAMPLES = 20_000  # Random splits of a larger one.
+MOST_KEPT = 2**22  # Positions in random splits that are kept for the next pair: some 40 MB.
 RESAMPLES = 10_000  # Of a bootstrap.
 LEVEL = 0.05
 POWER = 0.8
@@ -117,11 +119,32 @@ def permutation_test(
         splits = combinations(pooled, size)
         extreme = sum(abs(sum(split) - expected) >= least for split in splits)
         return extreme / math.comb(n, size)
-    generator = Random(seed)
-    extreme = sum(
-        abs(sum(generator.sample(pooled, size)) - expected) >= least for _ in range(samples)
-    )
+    kept = samples * size <= MOST_KEPT
+    splits = (_kept_splits if kept else _random_splits)(n, size, samples, seed)
+    extreme = sum(abs(sum(split(pooled)) - expected) >= least for split in splits)
     return (extreme + 1) / (samples + 1)
+
+
+Split = Callable[[Sequence[float]], Sequence[float]]
+
+
+def _random_splits(n: int, size: int, samples: int, seed: int) -> Iterator[Split]:
+    """Functions that choose `size` of `n` numbers at random."""
+    generator = Random(seed)
+    for _ in range(samples):
+        positions = generator.sample(range(n), size)
+        # Of a single position it would return the number itself.
+        yield (
+            itemgetter(*positions)
+            if size > 1
+            else itemgetter(slice(positions[0], positions[0] + 1))
+        )
+
+
+@lru_cache(maxsize=4)
+def _kept_splits(n: int, size: int, samples: int, seed: int) -> tuple[Split, ...]:
+    """The same, drawn once for all pairs of rows that have as many numbers."""
+    return tuple(_random_splits(n, size, samples, seed))
 
 
 def smallest_p(first: int, second: int) -> float:

@@ -2,7 +2,7 @@
 import { el, name } from "./dom.js";
 import { duration, plural, show } from "./format.js";
 
-function tile(label, value, note) {
+export function tile(label, value, note) {
   return el(
     "div",
     { class: "tile" },
@@ -31,7 +31,7 @@ function copyButton(text) {
   return button;
 }
 
-function commandList(commands) {
+export function commandList(commands) {
   return el(
     "dl",
     { class: "commands" },
@@ -42,7 +42,7 @@ function commandList(commands) {
   );
 }
 
-function factList(facts) {
+export function factList(facts) {
   return el(
     "dl",
     { class: "facts" },

@@ -7,6 +7,7 @@ import { el, fill, patch, plain } from "./dom.js";
 import { runHead, severalHead } from "./head.js";
 import { follow } from "./live.js";
 import { genotypeSection } from "./picture.js";
+import { StudyPage } from "./study.js";
 import { Timeline } from "./timeline.js";
 
 class RunPage {
@@ -92,15 +93,15 @@ function start() {
   const update = (news) => {
     const several = news.runs.length > 1;
     // A live group begins with one run and becomes a comparison when the second seed comes.
-    const wanted = several ? "comparison" : news.runs[0].kind;
+    const wanted = news.study ? "study" : several ? "comparison" : news.runs[0].kind;
     if (wanted !== shown) {
-      const next = several ? new ComparePage() : new RunPage(wanted);
+      const next = news.study ? new StudyPage() : several ? new ComparePage() : new RunPage(wanted);
       if (page) page.node.replaceWith(next.node);
       else home.append(next.node);
       [page, shown] = [next, wanted];
     }
     page.update(news);
-    const title = several ? news.title || `${news.runs.length} runs` : news.runs[0].name;
+    const title = several || news.study ? news.title || `${news.runs.length} runs` : news.runs[0].name;
     document.title = `${plain(title).slice(0, 80)} · prnas`;
     if (news.ended) document.body.dataset.ended = "true";
     else delete document.body.dataset.ended;

@@ -1,0 +1,112 @@
+"""A study's page as `prnas watch` serves it, with the pages of its runs beneath."""
+
+import hashlib
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from urllib.parse import quote
+
+from prnas.io.errors import UserError
+from prnas.report.html import escaped_json, render
+from prnas.report.read_run import is_run
+from prnas.report.server import LiveReport
+from prnas.studies import attempts
+from prnas.studies.folder import read_plan
+from prnas.studies.page import study_data
+from prnas.studies.states import JobState, read_state
+
+LEAST_SECONDS = 1.5  # Between two looks at the folders,
+SHARE = 0.05  # which take at most so much of the time.
+MOST_RUNS = 8  # Whose pages are kept.
+
+
+class LiveStudy:
+    """The study as it is now: read when asked, but not too often. Thread-safe."""
+
+    def __init__(
+        self, folder: Path, say: Callable[[str], None], clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._folder, self._say, self._clock = folder, say, clock
+        self._lock = threading.Lock()
+        self._problem = ""
+        self._plan = read_plan(folder)
+        self._states: dict[int, JobState] = {}
+        self._runs: dict[str, LiveReport] = {}
+        self._next = 0.0
+        self._known: object = None
+        self._update()
+
+    @property
+    def ended(self) -> bool:
+        return self._data["ended"]
+
+    def data(self) -> tuple[bytes, str]:
+        """JSON, and a tag that changes with it."""
+        with self._lock:
+            self._read()
+            return self._json, self._tag
+
+    def page(self) -> bytes:
+        with self._lock:
+            self._read()
+            return render(self._data, live=True).encode()
+
+    def part(self, folder: str) -> LiveReport | None:
+        """The page of a run, by its folder in the address; only the study's own jobs have one."""
+        with self._lock:
+            path = self._paths.get(folder)
+            if path is None:
+                return None
+            live = self._runs.pop(folder, None)
+            try:
+                if live is None and is_run(path):
+                    live = LiveReport(path, self._say)
+            except UserError:
+                return None
+            if live is not None:
+                self._runs[folder] = live  # The last one is the one that was asked for last.
+                for old in list(self._runs)[:-MOST_RUNS]:
+                    del self._runs[old]
+            return live
+
+    def _read(self) -> None:
+        if self._clock() < self._next:
+            return
+        try:
+            self._update()
+            self._problem = ""
+        except (UserError, OSError) as error:
+            # What was read before is still true; the file may be whole again the next time.
+            if str(error) != self._problem:
+                self._problem = str(error)
+                self._say(f"note: {error}")
+            self._next = self._clock() + LEAST_SECONDS
+
+    def _update(self) -> None:
+        """Look at the jobs that are not done. What is done stays so."""
+        began = self._clock()
+        plan = read_plan(self._folder)  # It may have grown.
+        if plan != self._plan:
+            self._plan, self._states = plan, {}
+        states: dict[int, JobState] = {}
+        for job in self._plan.jobs:
+            state = self._states.get(job.number)
+            if state is None or state.state != "done":
+                state = read_state(self._folder, plan, job, states.get(job.needs or 0))
+            states[job.number] = state
+        problems = attempts.last_problems(self._folder, plan)
+        self._states = states
+        known = (states, problems, plan)
+        if known != self._known:
+            self._known = known
+            self._make(problems)
+        now = self._clock()
+        self._next = now + max(LEAST_SECONDS, (now - began) / SHARE)
+
+    def _make(self, problems: dict[int, str]) -> None:
+        self._data: dict[str, Any] = study_data(self._folder, self._plan, self._states, problems)
+        self._json = escaped_json(self._data).encode()
+        self._tag = f'"{hashlib.sha256(self._json).hexdigest()[:32]}"'
+        self._paths = {f"/{quote(job.path)}": self._folder / job.path for job in self._plan.jobs}
