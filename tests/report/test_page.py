@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -433,3 +435,15 @@ def test_the_reader_reads_what_is_new(tmp_path: Path) -> None:
         file.write(b"{}\n")
     with pytest.raises(FormatError, match=r"records\.jsonl, line 8"):
         reader.news()
+
+
+def test_no_two_scripts_declare_the_same_name() -> None:
+    """They share a scope: of two functions with one name, the later would replace the other."""
+    declared = re.compile(
+        r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)", re.MULTILINE
+    )
+    assets = files("prnas.report") / "assets"
+    texts = [(assets / script).read_text(encoding="utf-8") for script in SCRIPTS]
+    names = [name for text in texts for name in declared.findall(text)]
+    assert len(names) > 100
+    assert [name for name in set(names) if names.count(name) > 1] == []

@@ -99,7 +99,7 @@ export class StudyPage {
     this.drawUnits();
     // Thousands of lines and boxes, which seldom change.
     const cells = JSON.stringify(study.genotypes.map((one) => one.drawn.map((each) => [each.seeds, each.error])));
-    if (cells !== this.cells) patch(this.genotypes, genotypesSection(study));
+    if (cells !== this.cells) patch(this.genotypes, rowGenotypes(study));
     this.cells = cells;
   }
 
@@ -131,7 +131,7 @@ export class StudyPage {
         ),
       );
     const headings = [heading("Row", -1), ...COLUMNS.map(([text], column) => heading(text, column))];
-    const cells = order.map((i) => [rowName(rows[i]), ...COLUMNS.map(([, , text]) => text(rows[i]))]);
+    const cells = order.map((i) => [namedRow(rows[i]), ...COLUMNS.map(([, , text]) => text(rows[i]))]);
     const made = table(headings, cells, "results study-rows");
     made.querySelectorAll("thead th").forEach((cell, i) => {
       if (i - 1 === this.sort.column) cell.setAttribute("aria-sort", this.sort.up ? "ascending" : "descending");
@@ -233,7 +233,7 @@ export class StudyPage {
   }
 }
 
-function rowName(row) {
+function namedRow(row) {
   const what = row.published && row.published !== row.name ? row.published : KIND_NAMES[row.kind];
   return [name(row.name, { class: "run-cell" }), el("small", { class: "row-kind" }, what)];
 }
@@ -400,7 +400,7 @@ function pairMatrix(rows, pairs) {
 
 // --- genotypes
 
-function genotypesSection({ rows, genotypes }) {
+function rowGenotypes({ rows, genotypes }) {
   if (!genotypes.some((one) => one.drawn.length)) return null;
   return el(
     "section",
