@@ -51,7 +51,9 @@ class SecondOrderStep(SearchStep):
             average(search, direction)
             epsilon = 0.01 / torch.cat([one.flatten() for one in direction]).norm().item()
             sides: list[list[Tensor]] = []
+            random = state.generators["dropout"].get_state()
             for sign in (1.0, -1.0):
+                state.generators["dropout"].set_state(random)  # both sides drop the same
                 with moved(weights, direction, sign * epsilon):
                     loss, _ = self.forward(training, training_labels)
                     sides.append(gradients_of(loss, alphas))

@@ -116,6 +116,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state = self.state
         if not self.config.validation.includes(state.position.epoch, state.cycle.epochs):
             return {}
+        state.supernet.relaxation.progress = self.progress  # a resumed search has taken no step yet
         with state.timed("validation"):
             indices = self.indices["architecture"]
             tally, _ = evaluate(self, state.supernet, self.data.train, indices)
