@@ -7,8 +7,16 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
+from prnas.config.choices import ExecutionChoice
 from prnas.config.numbers import Decay, Portion, Rate, Share
-from prnas.config.sections import BatchConfig, ImagesConfig, RunConfig, Section, ValidationConfig
+from prnas.config.sections import (
+    BatchConfig,
+    ComputeConfig,
+    ImagesConfig,
+    RunConfig,
+    Section,
+    ValidationConfig,
+)
 from prnas.io.errors import reading, suggestion
 from prnas.io.paths import exists
 from prnas.io.text import read_text
@@ -98,6 +106,12 @@ def _data_of_name(space: Any) -> Any:
 SettingField = Annotated[Setting, BeforeValidator(_data_of_name), Serializer(setting_to_data)]
 
 
+class SearchComputeConfig(ComputeConfig):
+    """How a search is computed."""
+
+    supernet: ExecutionChoice = "auto"  # The way to compute it; the result is the same.
+
+
 class SearchConfig(RunConfig):
     """A whole search. The defaults are the paper's, in its DARTS-like setting."""
 
@@ -111,6 +125,7 @@ class SearchConfig(RunConfig):
     batch: BatchConfig = BatchConfig()
     derivation: DerivationConfig = DerivationConfig()
     validation: ValidationConfig = ValidationConfig()
+    compute: SearchComputeConfig = SearchComputeConfig()  # pyright: ignore
 
     @model_validator(mode="after")
     def _pools_reach_their_sizes(self) -> Self:

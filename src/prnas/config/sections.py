@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from prnas.config.choices import Accelerator, ExecutionChoice, Precision
+from prnas.config.choices import Accelerator, Precision
 from prnas.config.numbers import Share, Size
 from prnas.config.overrides import apply_overrides
 from prnas.io.reading import validated
@@ -78,7 +78,6 @@ class ComputeConfig(Section):
     devices: Annotated[int, Field(ge=1, le=1024)] = 1
     precision: Precision = "32-true"
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None  # Of each process; None: default.
-    supernet: ExecutionChoice = "auto"  # How a search computes it; the result is the same.
     compile: bool = False
     recompute: bool = False  # Less memory for a little time; the result is the same.
     memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB of each process.
