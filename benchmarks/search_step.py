@@ -88,7 +88,8 @@ def our_step(
     network: Supernet, data: tuple[Batch, Batch], sample: Random | None = None
 ) -> Callable[[], None]:
     """A step of the whole supernet or, with `sample`, of a new sample of it each time."""
-    optimizers = _optimizers(network, fused=True)
+    # PyTorch's fused SGD fails where only some of the weights have a momentum yet.
+    optimizers = _optimizers(network, fused=sample is None)
 
     def step() -> None:
         for (images, labels), optimizer, part in zip(

@@ -152,6 +152,7 @@ def test_every_option_reaches_the_config(engine: FakeEngine) -> None:
     assert (config.seed, config.weights.lr) == (5, 0.5)
     assert config.compute.model_dump() == {
         "accelerator": "cpu",
+        "supernet": "auto",
         "devices": 2,
         "precision": "bf16-mixed",
         "threads": 3,
