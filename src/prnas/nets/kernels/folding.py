@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.nn import BatchNorm2d
 
 from prnas.nets.kernels.batch_norm import normalisation_backward, update_statistics
-from prnas.nets.kernels.layouts import as_matrix
 
 
 class ScaledProduct(ABC):
@@ -272,7 +271,7 @@ class DirectBN(ScaledProduct):
     keeps_output = True
 
     def measure(self, pixels: Tensor) -> None:
-        self.mean, self.variance = update_statistics(_one_image(self.raw), None, None, 0.0)
+        self.mean, self.variance = update_statistics(self.raw, None, None, 0.0)
 
     def output(self, pixels: Tensor) -> Tensor:
         return torch.addcmul(self.bias, self.raw, self.scaled)
@@ -291,19 +290,13 @@ class DirectBN(ScaledProduct):
     def backward(
         self, grad: Tensor, grad_sum: Tensor | None, pixels: Tensor, need_matrix: bool
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        images, raw, mask = _one_image(grad), _one_image(self.raw), [True, True, False]
         mean, variance, reciprocal, eps = self.mean, self.variance, self.reciprocal, self.bn.eps
-        by_images, along, _ = normalisation_backward(
-            images, raw, self.scales, mean, variance, mean, reciprocal, self.training, eps, mask
+        mask = [True, True, False]
+        by_raw, along, _ = normalisation_backward(
+            grad, self.raw, self.scales, mean, variance, mean, reciprocal, self.training, eps, mask
         )
-        by_raw = as_matrix(by_images)
         grad_matrix = torch.mm(by_raw.t(), pixels) if need_matrix else None
         return torch.mm(by_raw, self.matrix), grad_matrix, along
-
-
-def _one_image(matrix: Tensor) -> Tensor:
-    """Pixels by channels as a channels-last image one pixel wide, as BN's kernels want it."""
-    return matrix.t()[None, :, :, None]
 
 
 def update_running_statistics(products: list[ScaledProduct]) -> None:
