@@ -48,11 +48,12 @@ class MixedCandidate:
 
 @dataclass(slots=True)
 class _SavedLink:
-    """A link's part of the forward pass. To recompute it, `x` and `read` are dropped."""
+    """A link's part of the forward pass. To recompute it, all but the product is dropped."""
 
     product: ScaledProduct
     x: Tensor | None  # or nothing, where it follows cheaply from the link before
     read: Tensor  # by the product
+    pixels: Tensor  # the same as a matrix
 
 
 def mix(
@@ -108,15 +109,16 @@ class _Mixture(Function):
             if recompute:
                 _run_chains([run], training)
             products += [saved.product for saved in chain]
-            product, read, phases = chain[-1].product, chain[-1].read, run.links[-1].phases
+            last, phases = chain[-1], run.links[-1].phases
+            product = last.product
             if phases in sums:
-                product.add_to(matrix_view(sums[phases]), as_matrix(read))
+                product.add_to(matrix_view(sums[phases]), last.pixels)
             else:
-                sums[phases] = as_images(product.add_to(None, as_matrix(read)), read)
+                sums[phases] = as_images(product.add_to(None, last.pixels), last.read)
             biases.append(product.bias)
             if recompute:
                 for saved in chain:
-                    del saved.x, saved.read
+                    del saved.x, saved.read, saved.pixels
                     saved.product.forget()
         if training and products:
             update_running_statistics(products)
@@ -164,12 +166,18 @@ def _run_link(run: _Run, stage: int, training: bool) -> ScaledProduct:
     link, chain, x = run.links[stage], run.chain, run.x
     if chain:
         before = chain[-1]
-        x = next_input(before.product, before.read, run.links[stage - 1].phases, link.phases)
+        x = _next_input(before, run.links[stage - 1], link)
     read = link.before_product(x)
-    product = link.product(read, run.weight if stage == -1 else None, training)
+    pixels = as_matrix(read)
+    product = link.product(pixels, run.weight if stage == -1 else None, training)
     rebuild = chain and read is not x and chain[-1].product.keeps_output
-    chain.append(_SavedLink(product, None if rebuild else x, read))
+    chain.append(_SavedLink(product, None if rebuild else x, read, pixels))
     return product
+
+
+def _next_input(before: _SavedLink, link: Link, following: Link) -> Tensor:
+    output = before.product.output(before.pixels)
+    return next_input(as_images(output, before.read), link.phases, following.phases)
 
 
 def _total(sums: dict[int, Tensor], biases: list[Tensor]) -> Tensor:
@@ -210,7 +218,7 @@ class _Backward:
         for candidate, chain in zip(candidates, chains, strict=True):
             if chain and isinstance(product := chain[-1].product, FoldedBN):
                 grad = as_matrix(self.in_phases(candidate.chain[-1].phases))
-                stacks[product.stack].append((product, grad, as_matrix(chain[-1].read)))
+                stacks[product.stack].append((product, grad, chain[-1].pixels))
                 end = candidate.first + sum(len(link.convs) for link in candidate.chain)
                 need_matrix |= any(self.needed[candidate.first : end])
         for stack, group in stacks.items():
@@ -239,15 +247,14 @@ class _Backward:
             by_input, by_matrix, along = saved.product.backward(
                 as_matrix(grad),
                 grad_sum,
-                as_matrix(saved.read),
+                saved.pixels,
                 any(self.needed[parameters]),
             )
             if index == len(links) - 1 and edge is not None and self.needed[edge]:
                 self.along.append((edge, candidate.index, along))
             x = saved.x
             if x is None:
-                before = chain[index - 1]
-                x = next_input(before.product, before.read, links[index - 1].phases, link.phases)
+                x = _next_input(chain[index - 1], links[index - 1], link)
             need_x = not first or self.needed[feature]
             strips = self.strips[feature] if first else {}
             by_read = as_images(by_input, saved.read)
@@ -287,6 +294,7 @@ class _Backward:
 def _compute_again(links: Sequence[Link], x: Tensor, chain: list[_SavedLink]) -> None:
     for index, (link, saved) in enumerate(zip(links, chain, strict=True)):
         saved.x, saved.read = x, link.before_product(x)
-        saved.product.remember(as_matrix(saved.read))
+        saved.pixels = as_matrix(saved.read)
+        saved.product.remember(saved.pixels)
         if index < len(links) - 1:
-            x = next_input(saved.product, saved.read, link.phases, links[index + 1].phases)
+            x = _next_input(saved, link, links[index + 1])
