@@ -44,16 +44,18 @@ def weight_gradient(
         padding = dilation * (kernel - 1) // 2
         return _gradient(1, grad, x, weight, stride, padding, dilation)
     reach, number = kernel // 2 - 1, -(-kernel // 3)
-    result = torch.empty_like(weight)
-    narrow = weight[..., :3].contiguous()
+    columns: list[Tensor] = []
+    # Only the shape of a strip's weight matters.
+    narrow = weight.flatten()[: weight[..., :3].numel()].view(*weight.shape[:3], 3)
     for index in range(number):
         shift = (2 * reach * index) // (number - 1) - reach
         if (kernel, shift) not in strips:
             # Padded by hand: the kernel is slow where padding exceeds half its size.
             strips[kernel, shift] = F.pad(x, (1 - shift, 1 + shift, kernel // 2, kernel // 2))
         strip = _gradient(1, grad, strips[kernel, shift], narrow, stride, 0, 1)
-        result[..., shift + reach : shift + reach + 3] = strip
-    return result
+        further = (2 * reach * (index + 1)) // (number - 1) - reach
+        columns.append(strip if index == number - 1 else strip[..., : further - shift])
+    return torch.cat(columns, dim=3)
 
 
 def _gradient(

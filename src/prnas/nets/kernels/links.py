@@ -9,7 +9,7 @@ from torch.nn import BatchNorm2d, Conv2d
 
 from prnas.nets.kernels.depthwise_conv import Strips, depthwise, input_gradient, weight_gradient
 from prnas.nets.kernels.folding import ScaledProduct, product
-from prnas.nets.kernels.layouts import as_images, as_matrix, merge_phases, split_phases
+from prnas.nets.kernels.layouts import merge_phases, split_phases
 
 
 class Link(ABC):
@@ -27,8 +27,8 @@ class Link(ABC):
         """What the pointwise product reads."""
         return x
 
-    def product(self, read: Tensor, scale: Tensor | None, training: bool) -> ScaledProduct:
-        return product(as_matrix(read), self.matrix(), scale, self.bn, training)
+    def product(self, pixels: Tensor, scale: Tensor | None, training: bool) -> ScaledProduct:
+        return product(pixels, self.matrix(), scale, self.bn, training)
 
     @abstractmethod
     def matrix(self) -> Tensor:
@@ -100,9 +100,9 @@ class PointwiseLink(Link):
         return grad, gradients
 
 
-def next_input(product: ScaledProduct, read: Tensor, phases: int, next_phases: int) -> Tensor:
-    """What the next link of a chain reads: the ReLU of this one's output, in its layout."""
-    images = as_images(product.output(as_matrix(read)).relu_(), read)
+def next_input(output: Tensor, phases: int, next_phases: int) -> Tensor:
+    """What the next link of a chain reads: the ReLU (in place) of this one's, in its layout."""
+    images = output.relu_()
     return images if phases == next_phases else split_phases(images, next_phases)
 
 

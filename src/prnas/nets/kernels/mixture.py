@@ -11,7 +11,7 @@ only the features and small matrices.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,7 +19,13 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from prnas.nets.kernels.depthwise_conv import Strips
-from prnas.nets.kernels.folding import ScaledProduct, update_running_statistics
+from prnas.nets.kernels.folding import (
+    FoldedBN,
+    FoldedStack,
+    ScaledProduct,
+    complete,
+    update_running_statistics,
+)
 from prnas.nets.kernels.layouts import as_images, as_matrix, matrix_view, merge_phases, split_phases
 from prnas.nets.kernels.links import Link, next_input, next_input_gradient
 
@@ -42,11 +48,12 @@ class MixedCandidate:
 
 @dataclass(slots=True)
 class _SavedLink:
-    """A link's part of the forward pass. To recompute it, `x` and `read` are dropped."""
+    """A link's part of the forward pass. To recompute it, all but the product is dropped."""
 
     product: ScaledProduct
     x: Tensor | None  # or nothing, where it follows cheaply from the link before
     read: Tensor  # by the product
+    pixels: Tensor  # the same as a matrix
 
 
 def mix(
@@ -73,32 +80,43 @@ class _Mixture(Function):
     ) -> Tensor:
         ctx.candidates, ctx.recompute = candidates, recompute
         ctx.save_for_backward(*tensors)
-        ctx.chains = []
+        edges = {each.edge for each in candidates if each.edge is not None}
+        mixing = {edge: tensors[edge].unbind() for edge in edges}
+        weights = [
+            None if each.edge is None else mixing[each.edge][each.index] for each in candidates
+        ]
+        ctx.chains = [[] for _ in candidates]
+        runs = [
+            _Run(each.chain, tensors[each.feature], weight, chain)
+            for each, weight, chain in zip(candidates, weights, ctx.chains, strict=True)
+        ]
+        if not recompute:
+            _run_chains(runs, training)
         sums: dict[int, Tensor] = {}  # by phases
         products: list[ScaledProduct] = []
         biases: list[Tensor] = []
-        for candidate in candidates:
-            x = tensors[candidate.feature]
-            weight = None if candidate.edge is None else tensors[candidate.edge][candidate.index]
-            chain = _run_chain(candidate.chain, x, weight, training)
-            ctx.chains.append(chain)
-            if not chain:
+        for run in runs:
+            x, weight, chain = run.x, run.weight, run.chain
+            if not run.links:
                 assert weight is not None
                 if 1 in sums:
                     sums[1].addcmul_(x, weight)
                 else:
                     sums[1] = (x * weight).contiguous(memory_format=torch.channels_last)
                 continue
+            if recompute:
+                _run_chains([run], training)
             products += [saved.product for saved in chain]
-            product, read, phases = chain[-1].product, chain[-1].read, candidate.chain[-1].phases
+            last, phases = chain[-1], run.links[-1].phases
+            product = last.product
             if phases in sums:
-                product.add_to(matrix_view(sums[phases]), as_matrix(read))
+                product.add_to(matrix_view(sums[phases]), last.pixels)
             else:
-                sums[phases] = as_images(product.add_to(None, as_matrix(read)), read)
+                sums[phases] = as_images(product.add_to(None, last.pixels), last.read)
             biases.append(product.bias)
             if recompute:
                 for saved in chain:
-                    del saved.x, saved.read
+                    del saved.x, saved.read, saved.pixels
                     saved.product.forget()
         if training and products:
             update_running_statistics(products)
@@ -112,6 +130,8 @@ class _Mixture(Function):
         grad = grad.contiguous(memory_format=torch.channels_last)
         tensors: tuple[Tensor, ...] = ctx.saved_tensors
         node = _Backward(tensors, ctx.needs_input_grad[3:], grad)
+        if not ctx.recompute:
+            node.fold(ctx.candidates, ctx.chains)
         for candidate, chain in zip(ctx.candidates, ctx.chains, strict=True):
             if chain:
                 if ctx.recompute:
@@ -124,19 +144,38 @@ class _Mixture(Function):
         return None, None, None, *node.result()
 
 
-def _run_chain(
-    links: Sequence[Link], x: Tensor, weight: Tensor | None, training: bool
-) -> list[_SavedLink]:
-    chain: list[_SavedLink] = []
-    for index, link in enumerate(links):
-        last = index == len(links) - 1
-        read = link.before_product(x)
-        product = link.product(read, weight if last else None, training)
-        rebuild = index > 0 and read is not x and chain[-1].product.keeps_output
-        chain.append(_SavedLink(product, None if rebuild else x, read))
-        if not last:
-            x = next_input(product, read, link.phases, links[index + 1].phases)
-    return chain
+class _Run(NamedTuple):
+    """A candidate's forward pass."""
+
+    links: Sequence[Link]
+    x: Tensor
+    weight: Tensor | None
+    chain: list[_SavedLink]
+
+
+def _run_chains(runs: Sequence[_Run], training: bool) -> None:
+    """All links but what adds them to the node. The last ones go together, and so on from there."""
+    for stage in range(-max(len(run.links) for run in runs), 0):
+        products = [_run_link(run, stage, training) for run in runs if len(run.links) >= -stage]
+        complete(products)
+
+
+def _run_link(run: _Run, stage: int, training: bool) -> ScaledProduct:
+    link, chain, x = run.links[stage], run.chain, run.x
+    if chain:
+        before = chain[-1]
+        x = _next_input(before, run.links[stage - 1], link)
+    read = link.before_product(x)
+    pixels = as_matrix(read)
+    product = link.product(pixels, run.weight if stage == -1 else None, training)
+    rebuild = chain and read is not x and chain[-1].product.keeps_output
+    chain.append(_SavedLink(product, None if rebuild else x, read, pixels))
+    return product
+
+
+def _next_input(before: _SavedLink, link: Link, following: Link) -> Tensor:
+    output = before.product.output(before.pixels)
+    return next_input(as_images(output, before.read), link.phases, following.phases)
 
 
 def _total(sums: dict[int, Tensor], biases: list[Tensor]) -> Tensor:
@@ -160,6 +199,29 @@ class _Backward:
         self.strips: defaultdict[int, Strips] = defaultdict(dict)
         self.gradients: list[Tensor | None] = [None] * len(tensors)
         self.mixing: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)
+        self.along: list[tuple[int, int, Tensor]] = []  # edge, index, and what adds up to its own
+
+    def in_phases(self, phases: int) -> Tensor:
+        """The node's gradient."""
+        if phases not in self.by_phases:
+            self.by_phases[phases] = split_phases(self.grad, phases)
+        return self.by_phases[phases]
+
+    def fold(
+        self, candidates: Sequence[MixedCandidate], chains: Sequence[list[_SavedLink]]
+    ) -> None:
+        """The small part of the gradients of folded last products, all of a shape at once."""
+        stacks: defaultdict[FoldedStack, list[tuple[FoldedBN, Tensor, Tensor]]] = defaultdict(list)
+        need_matrix = False
+        for candidate, chain in zip(candidates, chains, strict=True):
+            if chain and isinstance(product := chain[-1].product, FoldedBN):
+                grad = as_matrix(self.in_phases(candidate.chain[-1].phases))
+                stacks[product.stack].append((product, grad, chain[-1].pixels))
+                end = candidate.first + sum(len(link.convs) for link in candidate.chain)
+                need_matrix |= any(self.needed[candidate.first : end])
+        for stack, group in stacks.items():
+            products, grads, reads = zip(*group, strict=True)
+            stack.backward(products, grads, reads, self.grad_sum, need_matrix)
 
     def plain(self, candidate: MixedCandidate) -> None:
         feature, edge = candidate.feature, candidate.edge
@@ -172,10 +234,7 @@ class _Backward:
 
     def chain(self, candidate: MixedCandidate, chain: list[_SavedLink]) -> None:
         links, feature, edge = candidate.chain, candidate.feature, candidate.edge
-        phases = links[-1].phases
-        if phases not in self.by_phases:
-            self.by_phases[phases] = split_phases(self.grad, phases)
-        grad: Tensor | None = self.by_phases[phases]
+        grad: Tensor | None = self.in_phases(links[-1].phases)
         grad_sum: Tensor | None = self.grad_sum
         end = candidate.first + sum(len(link.convs) for link in links)
         for index in reversed(range(len(links))):
@@ -183,15 +242,17 @@ class _Backward:
             parameters = slice(end - len(link.convs), end)
             end = parameters.start
             assert grad is not None
-            by_input, by_matrix, by_scale = saved.product.backward(
-                as_matrix(grad), grad_sum, as_matrix(saved.read), any(self.needed[parameters])
+            by_input, by_matrix, along = saved.product.backward(
+                as_matrix(grad),
+                grad_sum,
+                saved.pixels,
+                any(self.needed[parameters]),
             )
             if index == len(links) - 1 and edge is not None and self.needed[edge]:
-                self.mixing[edge][candidate.index] = by_scale
+                self.along.append((edge, candidate.index, along))
             x = saved.x
             if x is None:
-                before = chain[index - 1]
-                x = next_input(before.product, before.read, links[index - 1].phases, link.phases)
+                x = _next_input(chain[index - 1], links[index - 1], link)
             need_x = not first or self.needed[feature]
             strips = self.strips[feature] if first else {}
             by_read = as_images(by_input, saved.read)
@@ -211,10 +272,17 @@ class _Backward:
         self.gradients[feature] = gradient if total is None else total.add_(gradient)
 
     def result(self) -> list[Tensor | None]:
-        zero = self.grad.new_zeros(())
+        if self.along:
+            edges, indices, along = zip(*self.along, strict=True)
+            totals = torch.stack(along).sum(1).unbind()
+            for edge, index, total in zip(edges, indices, totals, strict=True):
+                self.mixing[edge][index] = total
         for edge, gradients in self.mixing.items():
-            indices = range(len(self.tensors[edge]))
-            self.gradients[edge] = torch.stack([gradients.get(index, zero) for index in indices])
+            weights = self.tensors[edge]
+            if len(gradients) < len(weights):
+                zero = weights.new_zeros(())
+                gradients = {index: gradients.get(index, zero) for index in range(len(weights))}
+            self.gradients[edge] = torch.stack([gradients[index] for index in range(len(weights))])
         for index, tensor in enumerate(self.tensors):
             if tensor.ndim == 1 and self.needed[index] and self.gradients[index] is None:
                 self.gradients[index] = torch.zeros_like(tensor)  # an edge of nothing but 'zero'
@@ -224,6 +292,7 @@ class _Backward:
 def _compute_again(links: Sequence[Link], x: Tensor, chain: list[_SavedLink]) -> None:
     for index, (link, saved) in enumerate(zip(links, chain, strict=True)):
         saved.x, saved.read = x, link.before_product(x)
-        saved.product.remember(as_matrix(saved.read))
+        saved.pixels = as_matrix(saved.read)
+        saved.product.remember(saved.pixels)
         if index < len(links) - 1:
-            x = next_input(saved.product, saved.read, link.phases, links[index + 1].phases)
+            x = _next_input(saved, link, links[index + 1])
