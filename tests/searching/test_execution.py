@@ -2,6 +2,7 @@
 
 import os
 import signal
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -214,3 +215,16 @@ def test_gradients_that_stay_infinite_are_a_fault(
     monkeypatch.setattr(Processes, "scaled", lambda self, loss: real(self, loss) * float("inf"))
     with pytest.raises(UserError, match="the gradient of the network step is not a finite number"):
         start(small_config(images), runs=tmp_path)
+
+
+@pytest.mark.parametrize("accelerator", ["cpu", "auto"])
+def test_float16_is_refused_without_a_gpu(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accelerator: str
+) -> None:
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
+    config = small_config(images, compute={"precision": "16-mixed", "accelerator": accelerator})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no other voice than ours
+        with pytest.raises(UserError, match="float16 needs a GPU"):
+            start(config, runs=tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()

@@ -150,7 +150,7 @@ def export(model: TrainedModel, /, *, given: options.ExportOptions) -> None:
 
 
 def report(*runs: RunFolder, given: options.ReportOptions | None = None) -> None:
-    """Write a report of a run as one HTML file, or a comparison of several runs."""
+    """Write a report of a run or a study as one HTML file, or a comparison of several runs."""
     from prnas.commands.report import run
 
     run(runs, given or options.ReportOptions())
@@ -164,7 +164,7 @@ def records(*runs: RunFolder, given: options.RecordsOptions | None = None) -> No
 
 
 def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> None:
-    """Serve the report of a run, or of all seeds, to a browser; updated while it goes on."""
+    """Serve the report of a run, of all seeds or of a study to a browser; updated as it goes on."""
     from prnas.commands.watch import run as serve
 
     serve(run, given or options.WatchOptions())

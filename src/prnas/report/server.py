@@ -5,12 +5,13 @@ import ipaddress
 import re
 import socket
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from prnas.io.errors import UserError
 from prnas.report.html import escaped_json, policy, render
@@ -30,33 +31,16 @@ HEADERS = {
 }
 
 
-class Live(Protocol):
-    """What a server shows: a page, and the data that change in it. Thread-safe."""
+class Live(ABC):
+    """What a server shows: a page, and the data that change in it. Thread-safe.
 
-    @property
-    def ended(self) -> bool: ...
-
-    def data(self) -> tuple[bytes, str]:
-        """JSON, and a tag that changes with it."""
-        ...
-
-    def page(self) -> bytes: ...
-
-    def part(self, folder: str) -> "Live | None":
-        """The page in a folder of the address, such as '/row/seed-0', if there is one."""
-        ...
-
-
-class LiveReport:
-    """The runs as they are now: read when asked, rendered when something came. Thread-safe."""
+    It is read when asked for, and rendered when something came.
+    """
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        self._folder = folder
+        self._folder, self._say = folder, say
         self._lock = threading.Lock()
-        self._say = say
         self._problem = ""
-        self._followers: dict[Path, RunFollower] = {}
-        self._update()
 
     @property
     def ended(self) -> bool:
@@ -74,18 +58,40 @@ class LiveReport:
             self._read()
             return render(self._data, live=True).encode()
 
-    def part(self, folder: str) -> None:
-        """A run has no pages beneath."""
+    @abstractmethod
+    def part(self, folder: str) -> "Live | None":
+        """The page in a folder of the address, such as '/row/seed-0', if there is one."""
+
+    @abstractmethod
+    def _update(self) -> None:
+        """Look for news, and `_show` them."""
 
     def _read(self) -> None:
         try:
             self._update()
             self._problem = ""
-        except UserError as error:
+        except (UserError, OSError) as error:
             # What was read before is still true; the file may be whole again the next time.
             if str(error) != self._problem:
                 self._problem = str(error)
                 self._say(f"note: {error}")
+
+    def _show(self, data: dict[str, Any]) -> None:
+        self._data = data
+        self._json = escaped_json(data).encode()
+        self._tag = f'"{hashlib.sha256(self._json).hexdigest()[:32]}"'
+
+
+class LiveReport(Live):
+    """The runs as they are now."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        super().__init__(folder, say)
+        self._followers: dict[Path, RunFollower] = {}
+        self._update()
+
+    def part(self, folder: str) -> None:
+        """A run has no pages beneath."""
 
     def _update(self) -> None:
         """Look for new records, and in a group for new runs: its seeds are trained in turn."""
@@ -105,15 +111,10 @@ class LiveReport:
                 problems.append(error)
         # What is wrong from the start is not served.
         if news and (before or not problems):
-            self._make()
+            views = [follower.view for follower in self._followers.values()]
+            self._show(page_data(views, read_group(self._folder)))
         if problems:
             raise problems[0]
-
-    def _make(self) -> None:
-        views = [follower.view for follower in self._followers.values()]
-        self._data: dict[str, Any] = page_data(views, read_group(self._folder))
-        self._json = escaped_json(self._data).encode()
-        self._tag = f'"{hashlib.sha256(self._json).hexdigest()[:32]}"'
 
 
 class WatchServer(ThreadingHTTPServer):

@@ -154,6 +154,9 @@ def _group(minutes: float) -> Any:
 
 def _launched(compute: ComputeConfig) -> tuple[Fabric, Siblings]:
     check_accelerator(compute.accelerator)
+    on_cpu = compute.accelerator == "cpu" or not torch.accelerator.is_available()
+    if compute.precision == "16-mixed" and on_cpu:
+        raise UserError("mixed precision with float16 needs a GPU: on a CPU, use bf16-mixed")
     devices, num_nodes = compute.devices, 1
     # It announces every process on standard error; what matters, the display tells.
     logging.getLogger("lightning_fabric").setLevel(logging.WARNING)
@@ -187,8 +190,6 @@ def _launched(compute: ComputeConfig) -> tuple[Fabric, Siblings]:
         raise UserError(
             f"cannot use accelerator '{compute.accelerator}' with {devices} device(s): {said}"
         ) from None
-    if fabric.device.type == "cpu" and compute.precision == "16-mixed":
-        raise UserError("mixed precision with float16 needs a GPU: on a CPU, use bf16-mixed")
     if fabric.device.type == "mps" and compute.precision == "64-true":
         raise UserError("this accelerator has no double precision: use --precision 32-true")
     return fabric, others

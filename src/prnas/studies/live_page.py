@@ -1,20 +1,17 @@
 """A study's page as `prnas watch` serves it, with the pages of its runs beneath."""
 
-import hashlib
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
-from typing import Any
 from urllib.parse import quote
 
 from prnas.io.errors import UserError
-from prnas.report.html import escaped_json, render
 from prnas.report.read_run import is_run
-from prnas.report.server import LiveReport
+from prnas.report.server import Live, LiveReport
 from prnas.studies import attempts
 from prnas.studies.folder import read_plan
 from prnas.studies.page import study_data
+from prnas.studies.plan import Plan
 from prnas.studies.states import JobState, read_state
 
 LEAST_SECONDS = 1.5  # Between two looks at the folders,
@@ -22,36 +19,20 @@ SHARE = 0.05  # which take at most so much of the time.
 MOST_RUNS = 8  # Whose pages are kept.
 
 
-class LiveStudy:
-    """The study as it is now: read when asked, but not too often. Thread-safe."""
+class LiveStudy(Live):
+    """The study as it is now, but not looked at too often."""
 
     def __init__(
         self, folder: Path, say: Callable[[str], None], clock: Callable[[], float] = monotonic
     ) -> None:
-        self._folder, self._say, self._clock = folder, say, clock
-        self._lock = threading.Lock()
-        self._problem = ""
-        self._plan = read_plan(folder)
+        super().__init__(folder, say)
+        self._clock = clock
+        self._plan: Plan = read_plan(folder)
         self._states: dict[int, JobState] = {}
         self._runs: dict[str, LiveReport] = {}
         self._next = 0.0
         self._known: object = None
         self._update()
-
-    @property
-    def ended(self) -> bool:
-        return self._data["ended"]
-
-    def data(self) -> tuple[bytes, str]:
-        """JSON, and a tag that changes with it."""
-        with self._lock:
-            self._read()
-            return self._json, self._tag
-
-    def page(self) -> bytes:
-        with self._lock:
-            self._read()
-            return render(self._data, live=True).encode()
 
     def part(self, folder: str) -> LiveReport | None:
         """The page of a run, by its folder in the address; only the study's own jobs have one."""
@@ -72,17 +53,9 @@ class LiveStudy:
             return live
 
     def _read(self) -> None:
-        if self._clock() < self._next:
-            return
-        try:
-            self._update()
-            self._problem = ""
-        except (UserError, OSError) as error:
-            # What was read before is still true; the file may be whole again the next time.
-            if str(error) != self._problem:
-                self._problem = str(error)
-                self._say(f"note: {error}")
+        if self._clock() >= self._next:
             self._next = self._clock() + LEAST_SECONDS
+            super()._read()
 
     def _update(self) -> None:
         """Look at the jobs that are not done. What is done stays so."""
@@ -101,12 +74,7 @@ class LiveStudy:
         known = (states, problems, plan)
         if known != self._known:
             self._known = known
-            self._make(problems)
+            self._show(study_data(self._folder, plan, states, problems))
+            self._paths = {f"/{quote(job.path)}": self._folder / job.path for job in plan.jobs}
         now = self._clock()
         self._next = now + max(LEAST_SECONDS, (now - began) / SHARE)
-
-    def _make(self, problems: dict[int, str]) -> None:
-        self._data: dict[str, Any] = study_data(self._folder, self._plan, self._states, problems)
-        self._json = escaped_json(self._data).encode()
-        self._tag = f'"{hashlib.sha256(self._json).hexdigest()[:32]}"'
-        self._paths = {f"/{quote(job.path)}": self._folder / job.path for job in self._plan.jobs}
