@@ -29,7 +29,7 @@ def epoch_work(config: SearchConfig, number: int) -> list[float]:
     work: list[float] = []
     for epoch in range(cycle.epochs):
         images = 1 - share
-        if epoch >= cycle.grace_epochs:
+        if epoch >= cycle.grace_epochs and config.architecture.step != "none":
             images += ARCHITECTURE_STEP * (1 - share)
         if config.validation.includes(epoch, cycle.epochs):
             images += VALIDATION * share

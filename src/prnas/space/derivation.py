@@ -1,6 +1,6 @@
-"""The genotype from the pools and architecture weights of the last cycle."""
+"""The genotype from the pools and architecture weights, or measured worth, of the last cycle."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -10,6 +10,7 @@ from prnas.space.genotype import NUM_INPUTS, ROLES, Cell, Edge, Genotype, Role
 from prnas.space.operations import Operation, Skip, Zero
 from prnas.space.pools import CellPools, CellWeights, Pools
 from prnas.space.scores import Scores, checked_scores, softmax
+from prnas.space.worth import EdgeWorth
 
 
 def derive(
@@ -18,15 +19,25 @@ def derive(
     generator: Random,
     max_skips: Mapping[Role, int] | None = None,
     scores: Scores = softmax,
+    worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
 ) -> tuple[Genotype, Change]:
     """Each edge keeps its best operation, each node its two edges where that has the best score.
+
+    Or, with measured `worths`, where the loss rises most without it.
 
     `pools` and `weights` are those that the last cycle trained; the change leaves one candidate
     on every edge. With `max_skips`, a cell of more skips gives up the worst ones and is
     derived again, as P-DARTS does, as far as its pools hold anything else.
     """
     normal, reduction = (
-        derive_cell(pools.cell(role), weights[role], generator, (max_skips or {}).get(role), scores)
+        derive_cell(
+            pools.cell(role),
+            weights[role],
+            generator,
+            (max_skips or {}).get(role),
+            scores,
+            worths[role] if worths else None,
+        )
         for role in ROLES
     )
     return Genotype(normal[0], reduction[0]), Change(normal[1], reduction[1])
@@ -38,14 +49,21 @@ def derive_cell(
     generator: Random,
     max_skips: int | None = None,
     scores: Scores = softmax,
+    worths: Sequence[EdgeWorth] | None = None,
 ) -> tuple[Cell, CellChange]:
     """One cell of `derive`."""
     edges: list[_RankedEdge] = []
-    for position, pool, alphas in zip(pools.positions, pools.edges, weights, strict=True):
+    measured = worths or [None] * len(pools.edges)
+    rows = zip(pools.positions, pools.edges, weights, measured, strict=True)
+    for position, pool, alphas, worth in rows:
         values = checked_scores(scores, alphas, len(pool.candidates))
+        order, strengths = ranking(values, alphas, generator), values
+        if worth is not None:
+            order, strengths = list(worth.order), list(worth.strengths)
+            values = worth.probabilities(range(len(pool.candidates)))
         scored = tuple(zip(pool.candidates, values, strict=True))
-        ranked = [scored[index] for index in ranking(values, alphas, generator)]
-        ranked = tuple((op, score) for op, score in ranked if not isinstance(op, Zero))
+        ranked = [(pool.candidates[index], strengths[index]) for index in order]
+        ranked = tuple((op, strength) for op, strength in ranked if not isinstance(op, Zero))
         if not ranked:
             raise ValueError(f"edge {position[1]}→{position[0]} holds nothing but 'zero'")
         edges.append(_RankedEdge(*position, scored, ranked, tie=generator.random()))
@@ -64,7 +82,7 @@ def derive_cell(
 
 @dataclass(frozen=True, slots=True)
 class _RankedEdge:
-    """An edge with the operations that it may keep and their scores, best first."""
+    """An edge with its scores, and what it may keep, best first, each with its strength."""
 
     state: int
     input: int

@@ -15,6 +15,7 @@ from prnas.space.genotype import MAX_NODES, NUM_INPUTS, Role
 from prnas.space.operations import Operation
 from prnas.space.scores import Scores, softmax
 from prnas.space.setting import Limits
+from prnas.space.worth import EdgeWorth
 
 CellWeights = Sequence[Sequence[float]]  # for each edge, an architecture weight a candidate
 
@@ -61,6 +62,7 @@ class CellPools:
         limits: Limits,
         generator: Random,
         scores: Scores = softmax,
+        worths: Sequence[EdgeWorth] | None = None,
     ) -> tuple["CellPools", CellChange]:
         """Prune and replace on every edge: the end of a cycle."""
         if len(weights) != len(self.edges):
@@ -68,8 +70,10 @@ class CellPools:
                 f"{len(self.edges)} edges need architecture weights, got them for {len(weights)}"
             )
         decided = [
-            pool.evolve(alphas, keep, number, limits, generator, scores)
-            for pool, alphas in zip(self.edges, weights, strict=True)
+            pool.evolve(alphas, keep, number, limits, generator, scores, worth)
+            for pool, alphas, worth in zip(
+                self.edges, weights, worths or [None] * len(self.edges), strict=True
+            )
         ]
         pools = CellPools(self.num_nodes, tuple(pool for pool, _ in decided))
         return pools, CellChange(tuple(change for _, change in decided))
