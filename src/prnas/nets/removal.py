@@ -20,6 +20,9 @@ from prnas.nets.supernet import Supernet
 from prnas.space.genotype import ROLES, Role
 from prnas.space.layer_size import Pixels, halved
 
+# What the time that a candidate takes in any case is worth, as was measured on a CPU.
+CANDIDATE_MACS = 7e5
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateIndex:
@@ -124,13 +127,23 @@ class Trunk:
         return mixing, active
 
 
-def removal_shares(supernet: Supernet, pixels: Pixels) -> dict[Role, list[float]]:
-    """For each edge, how much of a whole pass one without some of its candidates computes.
+@dataclass(frozen=True, slots=True)
+class PassCosts:
+    """What passes cost, in units of a whole pass for one image, by multiply-accumulates.
 
-    Counted in multiply-accumulates, for images of that size.
+    `shares`: for each edge, a pass without some of its candidates. `overhead`: what a whole pass
+    costs on top of its images, since each candidate takes some time however few they are.
     """
+
+    shares: dict[Role, list[float]]
+    overhead: float
+
+
+def pass_costs(supernet: Supernet, pixels: Pixels) -> PassCosts:
+    """For images of that size."""
     costs: list[dict[int, int]] = []  # of each cell, by node
     first: dict[Role, int] = {}
+    candidates = 0
     for index, cell in enumerate(supernet.search_cells):
         first.setdefault(cell.plan.role, index)
         inner = halved(pixels) if cell.plan.reduces else pixels
@@ -141,19 +154,17 @@ def removal_shares(supernet: Supernet, pixels: Pixels) -> dict[Role, list[float]
             for op in edge.candidates:
                 macs += op.size(channels, pixels if stride == 2 else inner, stride).macs
             costs[-1][state] = costs[-1].get(state, 0) + macs
+            candidates += len(edge.candidates)
         pixels = inner
     cells = [sum(cost.values()) for cost in costs]
-    return {
-        role: [
-            (
-                sum(macs for node, macs in costs[index].items() if node >= state)
-                + sum(cells[index + 1 :])
-            )
-            / sum(cells)
+    shares: dict[Role, list[float]] = {}
+    for role, index in first.items():
+        nodes = [
+            sum(macs for node, macs in costs[index].items() if node >= state)
             for state, _ in supernet.pools.cell(role).positions
         ]
-        for role, index in first.items()
-    }
+        shares[role] = [(own + sum(cells[index + 1 :])) / sum(cells) for own in nodes]
+    return PassCosts(shares, CANDIDATE_MACS * candidates / sum(cells))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from prnas.config.search import SearchConfig
 WEIGHT_STEP = 3.0  # forward, and backward with gradients of weights
 ARCHITECTURE_STEP = 2.0  # without those
 SALIENCY = 2.0  # likewise
-LEAST_IMAGES = 16  # fewer say nothing: then it takes more than its share
+LEAST_IMAGES = 32  # fewer say nothing: then it takes more than its share
 # How much of it goes to saliency: half where it decides, else a little.
 DECIDING, BESIDE = 0.5, 0.1
 
@@ -35,10 +35,13 @@ def cycle_work(config: SearchConfig, number: int, weights: int, architecture: in
     return work + architecture * sum(validated)
 
 
-def budget(config: SearchConfig, work: float, passes: float, architecture: int) -> Budget:
+def budget(
+    config: SearchConfig, work: float, passes: float, overhead: float, architecture: int
+) -> Budget:
     """How many images to use, of the `architecture` half.
 
-    `work` is that of the cycle, `passes` what removal takes for each image.
+    `work` is that of the cycle, `passes` how many whole passes removal takes, and `overhead` what
+    each costs on top of its images.
     """
     settings = config.evidence
     allowed = settings.share * work
@@ -46,5 +49,14 @@ def budget(config: SearchConfig, work: float, passes: float, architecture: int) 
     least = min(LEAST_IMAGES, most)
     part = DECIDING if config.architecture.scoring == "saliency" else BESIDE
     saliency = min(max(int(part * allowed / SALIENCY), least), most)
-    removal = min(max(int((1 - part) * allowed / max(passes, 1.0)), least), most)
-    return Budget(removal, saliency, (saliency * SALIENCY + removal * passes) / work)
+    batch = config.validation.batch
+    removal = min(max(affordable((1 - part) * allowed / passes, overhead, batch), least), most)
+    used = saliency * SALIENCY + passes * (removal + overhead * -(-removal // batch))
+    return Budget(removal, saliency, used / work)
+
+
+def affordable(allowed: float, overhead: float, batch: int) -> int:
+    """The most images that cost no more than `allowed`, with an overhead for each batch."""
+    full = int(allowed / (batch + overhead))  # batches
+    rest = int(allowed - full * (batch + overhead) - overhead)
+    return full * batch + min(max(rest, 0), batch)

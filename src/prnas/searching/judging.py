@@ -7,7 +7,7 @@ import torch
 
 from prnas.config.choices import Scoring
 from prnas.config.search import RELAXATIONS
-from prnas.nets.removal import CandidateIndex, removal_shares
+from prnas.nets.removal import CandidateIndex, pass_costs
 from prnas.runs.preparation import torch_generator
 from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Worth
 from prnas.searching.budget import budget, cycle_work
@@ -64,14 +64,14 @@ class Judging:
         architecture = search.indices["architecture"]
         supernet, (_, height, width) = search.state.supernet, search.data.shape
         supernet.relaxation.progress = search.progress
-        costs = removal_shares(supernet, (height, width))
+        costs = pass_costs(supernet, (height, width))
         passes = 1 + (1 + 1 / PASSES) * sum(
             self._passes(role, i) * cost
-            for role, edges in costs.items()
+            for role, edges in costs.shares.items()
             for i, cost in enumerate(edges)
         )
         work = cycle_work(config, number, search.epoch_images, len(architecture))
-        self.budget = budget(config, work, passes, len(architecture))
+        self.budget = budget(config, work, passes, costs.overhead, len(architecture))
         generator = torch_generator(config.seed, "evidence", number)
         order = architecture[torch.randperm(len(architecture), generator=generator)]
         removal, saliency = self.budget.removal_images, self.budget.saliency_images
@@ -231,7 +231,9 @@ class Judging:
             return self._by_edge(
                 {key: _worth(one.result().estimates) for key, one in self.eliminations.items()}
             )
-        wanted = [_without(key, {i}) for key, one in compared.items() for i in (one.kept, one.pruned)]
+        wanted = [
+            _without(key, {i}) for key, one in compared.items() for i in (one.kept, one.pruned)
+        ]
         losses = self.measuring.losses([_ALL, *wanted])
         found: dict[EdgeKey, Worth] = {}
         for key in self._keys:

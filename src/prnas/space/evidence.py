@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import atan2, cos, erfc, fsum, inf, pi, sin, sqrt
 
 LEVEL = 0.05  # a difference is beyond chance if chance alone brings one as large less often
-_NORMAL_FROM = 500  # degrees of freedom from which Student's t is taken as the normal distribution
+_NORMAL_FROM = 4000  # degrees of freedom from which Student's t is taken as the normal distribution
 
 
 @dataclass(frozen=True, slots=True)
