@@ -15,7 +15,6 @@ from prnas.space.operations import Zero
 from tests.nets.test_removal import LABELS, supernet_of
 from tests.support.supernets import relative
 
-
 STEP = 1e-7  # so small that hardly a ReLU changes its mind
 
 
