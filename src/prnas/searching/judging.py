@@ -42,6 +42,7 @@ class Judging:
         cycle = config.schedule.cycles[number]
         self.config, self.pools = config, pools
         self.last = number == len(config.schedule.cycles) - 1
+        self.no_zero = self.last and pools.shape.reads == "two"  # where it cannot be chosen
         self.keep = 1 if self.last else cycle.survivors
         self.scoring: Scoring = config.architecture.scoring
         scores = RELAXATIONS[config.architecture.relaxation]
@@ -56,7 +57,7 @@ class Judging:
                     self.keep,
                     weights=self.scores[role, i] if self.scoring == "blend" else None,
                     protect_conv=not self.last,
-                    no_zero=self.last,
+                    no_zero=self.no_zero,
                 )
                 for role in ROLES
                 for i, pool in enumerate(pools.cell(role).edges)
@@ -164,7 +165,7 @@ class Judging:
             change = decision.change.cell(key[0]).edges[key[1]]
             gone = {pruned.op for pruned in change.pruned}
             scores = self._strengths_of(key)
-            if pair := last_and_first(self._candidates(key), scores, gone, no_zero=self.last):
+            if pair := last_and_first(self._candidates(key), scores, gone, no_zero=self.no_zero):
                 pairs[key] = pair
         wanted = [_without(key, {one}) for key, pair in pairs.items() for one in pair]
         losses = self.measuring.losses([_ALL, *wanted])
