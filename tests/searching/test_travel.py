@@ -2,12 +2,14 @@
 
 from itertools import pairwise
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import prnas
+from prnas.runs.attempt import Outcome
 from prnas.searching.step import FirstOrderStep, Part
 from prnas.searching.travel import architecture_rate
 from tests.support.settings import small_config
@@ -58,10 +60,10 @@ def test_all_of_the_travel_is_spent(travel: float, images: int, batches: list[in
 class _Rates(FirstOrderStep):
     """Remembers with which rate each architecture step was really taken."""
 
-    taken: list[tuple[int, float]]
+    taken: ClassVar[list[tuple[int, float]]] = []
 
-    def update(self, part: Part, outcome: object) -> None:
-        super().update(part, outcome)  # type: ignore[arg-type]
+    def update(self, part: Part, outcome: Outcome) -> None:
+        super().update(part, outcome)
         if part == "architecture":
             (group,) = self.search.state.architecture_optimizer.param_groups
             self.taken.append((self.search.state.position.cycle, group["lr"]))

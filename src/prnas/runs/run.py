@@ -313,7 +313,7 @@ class Run(ABC, Generic[C, S, R]):
 
         The outcome counts in the epoch's tally. The host waits for the device once in a step: when
         the network's weights are about to follow. (On a CPU there is nothing to wait for.) With
-        scaled gradients it waits for each part, and one that overflowed is left out. The result says
+        scaled gradients it waits for each part, and one that overflowed is left out. Returns
         whether the optimizer took its step.
         """
         gradients = [weight.grad for weight in parameters if weight.grad is not None]
