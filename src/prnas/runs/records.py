@@ -186,8 +186,9 @@ _ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
 def to_line(record: Record) -> str:
-    line = _epoch_line(record) if isinstance(record, EpochRecord) else record
-    return line.model_dump_json() + "\n"
+    if isinstance(record, EpochRecord):  # fields of later releases: only where they say something
+        return _epoch_line(record).model_dump_json(exclude_defaults=True) + "\n"
+    return record.model_dump_json() + "\n"
 
 
 def from_line(line: str) -> Record:

@@ -101,7 +101,11 @@ class Run(ABC, Generic[C, S, R]):
         )
         images = config.images
         self.augmentation = Augmentation(
-            images.flip, images.crop_padding, images.cutout, self.normalization
+            images.flip,
+            images.crop_padding,
+            images.cutout,
+            self.normalization,
+            images.padding_color,
         )
         self._epoch_work = self.epoch_work()
         self.resumed = checkpoint is not None
