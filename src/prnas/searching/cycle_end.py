@@ -47,7 +47,7 @@ def prune_and_replace(
         limits = (derivation.max_skips_normal, derivation.max_skips_reduction)
         bounds = zip(ROLES, limits, strict=True)
         most_skips: dict[Role, int] = {role: bound for role, bound in bounds if bound is not None}
-        genotype, change = derive(pools, weights, generator, most_skips, scores, worths)
+        genotype, change = derive(pools, weights, generator, most_skips, scores, worths=worths)
         return Decision(change, pools.apply(change), genotype)
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
     evolved = [

@@ -14,9 +14,9 @@ from prnas.searching.budget import budget, cycle_work
 from prnas.searching.cycle_end import Decision
 from prnas.searching.measuring import PASSES, Measuring, Without
 from prnas.space.evidence import Estimate, difference, estimate
-from prnas.space.genotype import ROLES, Role
 from prnas.space.operations import Operation
 from prnas.space.pools import CellWeights, Pools
+from prnas.space.shape import Role
 from prnas.space.worth import (
     Comparison,
     EdgeWorth,
@@ -47,7 +47,7 @@ class Judging:
         self.scoring: Scoring = config.architecture.scoring
         scores = RELAXATIONS[config.architecture.relaxation]
         self.scores = {
-            (role, i): scores(edge) for role in ROLES for i, edge in enumerate(weights[role])
+            (role, i): scores(edge) for role in pools.roles for i, edge in enumerate(weights[role])
         }
         self.eliminations: dict[EdgeKey, Elimination] = {}
         if self.scoring in ("removal", "blend"):
@@ -59,7 +59,7 @@ class Judging:
                     protect_conv=not self.last,
                     no_zero=self.no_zero,
                 )
-                for role in ROLES
+                for role in pools.roles
                 for i, pool in enumerate(pools.cell(role).edges)
             }
         architecture = search.indices["architecture"]
@@ -77,7 +77,9 @@ class Judging:
         order = architecture[torch.randperm(len(architecture), generator=generator)]
         removal, saliency = self.budget.removal_images, self.budget.saliency_images
         self.measuring = Measuring(search, order[:removal], order[:saliency])
-        self.saliency: dict[Role, list[list[tuple[float, ...]]]] = {role: [] for role in ROLES}
+        self.saliency: dict[Role, list[list[tuple[float, ...]]]] = {
+            role: [] for role in pools.roles
+        }
         if self.scoring == "saliency" or config.evidence.measure == "auto":
             self.saliency = self.measuring.saliency()
         self.worths = self._worths()
@@ -108,7 +110,7 @@ class Judging:
             for key, elimination in self.eliminations.items()
         }
         cells: dict[Role, list[EdgeWorth]] = {
-            role: [found[key] for key in found if key[0] == role] for role in ROLES
+            role: [found[key] for key in found if key[0] == role] for role in self.pools.roles
         }
         return {role: blended(cell) for role, cell in cells.items()} if blend else cells
 
@@ -148,7 +150,7 @@ class Judging:
                     )
                     for node, one in inputs.get(role, {}).items()
                 ]
-                for role in ROLES
+                for role in self.pools.roles
             },
             decisions=len(gaps),
             supported=sum(mean > 0 for mean in sure),
@@ -181,12 +183,14 @@ class Judging:
     def _compared_inputs(self, decision: Decision) -> dict[Role, dict[int, Comparison]]:
         """By node, the last input that it kept against the first that it did not."""
         assert decision.genotype is not None
-        pairs: dict[Role, dict[int, tuple[EdgeKey, EdgeKey]]] = {role: {} for role in ROLES}
+        pairs: dict[Role, dict[int, tuple[EdgeKey, EdgeKey]]] = {
+            role: {} for role in self.pools.roles
+        }
         kept: dict[EdgeKey, int] = {}
         for key in self._keys:
             (op,) = decision.pools.cell(key[0]).edges[key[1]].candidates
             kept[key] = self._candidates(key).index(op)
-        for role in ROLES:
+        for role in self.pools.roles:
             chosen = {(state, edge.input) for state, edge in decision.genotype.cell(role).edges}
             positions = self.pools.cell(role).positions
             for state in sorted({state for state, _ in positions}):
@@ -247,7 +251,9 @@ class Judging:
 
     @property
     def _keys(self) -> list[EdgeKey]:
-        return [(role, i) for role in ROLES for i in range(len(self.pools.cell(role).edges))]
+        return [
+            (role, i) for role in self.pools.roles for i in range(len(self.pools.cell(role).edges))
+        ]
 
     def _candidates(self, key: EdgeKey) -> tuple[Operation, ...]:
         return self.pools.cell(key[0]).edges[key[1]].candidates
@@ -260,7 +266,10 @@ class Judging:
 
     def _by_edge(self, found: Mapping[EdgeKey, Any]) -> dict[Role, list[Any]]:
         """For each edge of each cell, what was found or `None`."""
-        return {role: [found.get(key) for key in self._keys if key[0] == role] for role in ROLES}
+        return {
+            role: [found.get(key) for key in self._keys if key[0] == role]
+            for role in self.pools.roles
+        }
 
 
 def _without(key: EdgeKey, indices: Iterable[int]) -> Without:
