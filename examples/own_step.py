@@ -2,8 +2,8 @@
 
 The gradient of the architecture weights is taken at the weights w' = w - lr * dL_train/dw. Its
 second term, a product with a matrix of second derivatives, is approximated by finite differences
-(Liu et al., "DARTS: Differentiable Architecture Search", 2019, equations 7 and 8). The same training
-images serve to look ahead and for the weight step that follows.
+(Liu et al., "DARTS: Differentiable Architecture Search", 2019, equations 7 and 8). The same
+training images serve to look ahead and for the weight step that follows.
 """
 
 from collections.abc import Iterator, Sequence

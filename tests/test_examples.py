@@ -114,7 +114,9 @@ def test_the_time_left_follows_the_cost_of_a_step() -> None:
     load("own_step")
     grace, both = "schedule.cycles.0.grace_epochs=1", "schedule.cycles.0.epochs=2"
     works = {
-        step: epoch_work(config_of(TINY, [f"architecture.step={step}", grace, both], SearchConfig), 0)
+        step: epoch_work(
+            config_of(TINY, [f"architecture.step={step}", grace, both], SearchConfig), 0
+        )
         for step in ("first-order", "second-order")
     }
     first, second = works["first-order"], works["second-order"]

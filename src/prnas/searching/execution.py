@@ -124,9 +124,9 @@ class SupernetExecution:
             return step()
         state = self.search.state
         supernet, position = state.supernet, state.position
-        if (position.epoch, position.step) == (state.cycle.grace_epochs, 0):
-            if self.trial.decision is None:
-                self.trial = ExecutionTrial()
+        grace_ends = (position.epoch, position.step) == (state.cycle.grace_epochs, 0)
+        if grace_ends and self.trial.decision is None:
+            self.trial = ExecutionTrial()
         trial = self.trial
         self.steady = self.steady + 1 if self.search.batch.batch == self.batch else 0
         self.batch = self.search.batch.batch
