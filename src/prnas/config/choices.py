@@ -9,6 +9,6 @@ Precision = Literal["32-true", "64-true", "bf16-mixed", "16-mixed"]
 Execution = Literal["fused", "plain"]
 ExecutionChoice = Literal["auto", "fused", "plain"]
 # What judges candidates: architecture weights, measured worth, or both.
-Scoring = Literal["weights", "removal", "saliency", "blend"]
+Scoring = Literal["weights", "removal", "saliency", "blend", "paths"]
 DataPart = Literal["test", "train", "all"]
 ExportFormat = Literal["safetensors", "onnx", "pt2", "python"]

@@ -63,7 +63,7 @@ class WeightsConfig(Section):
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
 # A new one has a line here and a class of that name in nets/relaxation.py or searching/step.py.
 RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
-STEPS: list[str] = ["first-order", "none"]
+STEPS: list[str] = ["first-order", "none", "sampled"]
 
 
 def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
@@ -91,10 +91,10 @@ class ArchitectureConfig(Section):
 
     @model_validator(mode="after")
     def _has_something_to_judge_by(self) -> Self:
-        if self.step == "none" and self.scoring in ("weights", "blend"):
+        if self.step in ("none", "sampled") and self.scoring in ("weights", "blend"):
             raise ValueError(
-                f"step 'none' trains no architecture weights, so that scoring '{self.scoring}' "
-                "would be by chance: set scoring to removal or saliency"
+                f"step '{self.step}' trains no architecture weights, so that scoring "
+                f"'{self.scoring}' would be by chance: set scoring to paths, removal or saliency"
             )
         return self
 

@@ -134,6 +134,10 @@ class Evidence(_Record):
     share: float  # of the cycle's computation that it took, by count
     removal: dict[Role, list[Worth]]
     saliency: dict[Role, list[Worth]]
+    path_groups: int = (
+        0  # for `paths`: how far the loss of paths with a candidate is below the mean
+    )
+    paths: dict[Role, list[Worth]] = {}
     edges: dict[Role, list[EdgeDecision | None]]
     inputs: dict[Role, list[InputDecision]]
     decisions: int

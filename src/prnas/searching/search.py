@@ -142,7 +142,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state.supernet.relaxation.progress = self.progress  # a resumed search has taken no step yet
         with state.timed("validation"):
             indices = self.indices["architecture"]
-            tally, _ = evaluate(self, state.supernet, self.data.train, indices)
+            tally, _ = evaluate(self, self.step.validated(), self.data.train, indices)
         return {"validation": tally.score}
 
     def more_state(self) -> dict[str, Any]:
