@@ -34,7 +34,7 @@ def prune_and_replace(
     weights: Mapping[Role, CellWeights],
     generator: Random,
 ) -> Decision:
-    """Prune and replace what cycle `number` trained; the last one ends in the genotype."""
+    """Prune and replace what cycle `number`, from 0, trained; the last one ends in the genotype."""
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:
@@ -57,14 +57,14 @@ def cycle_record(
     weights: Mapping[Role, CellWeights],
     decision: Decision,
 ) -> CycleRecord:
-    """`pools` and `weights` are those that the cycle trained."""
+    """`pools` and `weights` are those that cycle `number`, from 0, trained."""
     return CycleRecord(
-        cycle=number,
+        cycle=number + 1,
         pools={
             role: [[op.label for op in edge.candidates] for edge in pools.cell(role).edges]
             for role in ROLES
         },
-        architecture={role: [list(edge) for edge in weights[role]] for role in ROLES},
+        architecture_weights={role: [list(edge) for edge in weights[role]] for role in ROLES},
         change=decision.change.to_json(),
         statistics=_statistics(decision.pools, decision.change, config),
     )
