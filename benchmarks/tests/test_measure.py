@@ -58,17 +58,13 @@ def test_both_steps_train_alike() -> None:
     torch.testing.assert_close(ours.classifier.weight, theirs.classifier.weight)
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", ["initial", "DL"])
 def test_the_fused_supernet_makes_no_more_calls_than_the_textbook(stage: str) -> None:
-    """Views aside, in a small supernet; on a GPU every such call is a launch."""
-    pools, data = stage_pools(stage, num_nodes=3), batches(2, size=8, classes=5)
-    # In double precision: oneDNN's backward pass of strided 1 x 1 convolutions, which the textbook
-    # uses as they are, corrupts memory if there are few channels.
-    ours = build_supernet(pools, 4, 3, 5).double()
-    data = tuple((images.double(), labels) for images, labels in data)
-    steps = our_step(ours, data), textbook_step(plain_of(ours), data)  # pyright: ignore[reportArgumentType]
+    """Views aside, with the paper's channels; on a GPU every such call is a launch."""
+    pools, data = stage_pools(stage, num_nodes=3), batches(2, size=16)
+    ours = build_supernet(pools, 16, 3)
     calls: list[int] = []
-    for step in steps:
+    for step in (our_step(ours, data), textbook_step(plain_of(ours), data)):
         step()  # plans and momenta are made
         with CountCalls() as counter:
             step()
