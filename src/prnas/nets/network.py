@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from prnas.nets.devices import to_device
 from prnas.nets.kernels.batch_norm import BatchNorm
 from prnas.nets.operations import ConvChain, ReluFirst, preprocess
 from prnas.nets.operations import build as build_operation
@@ -32,7 +33,7 @@ def mask(
     # Drawn where the generator lives (the CPU), so that every device drops the same.
     index = generator.device if generator is not None else x.device
     kept = torch.empty(shape, dtype=x.dtype, device=index).bernoulli_(keep, generator=generator)
-    return (kept / keep).to(x.device)
+    return to_device(kept / keep, x.device)
 
 
 class Cell(nn.Module):
@@ -82,8 +83,8 @@ class Cell(nn.Module):
                 else:
                     part = operation(states[source])
                 drops = drop_probability > 0 and not isinstance(operation, nn.Identity)
-                kept = paths(part, drop_probability, generator) if drops else None
-                parts.append((part, kept))
+                drop_mask = paths(part, drop_probability, generator) if drops else None
+                parts.append((part, drop_mask))
             states.append(_sum(*parts))
         nodes = [states[state] for state in self.concat]
         out = torch.cat(nodes, dim=1) if self.output == "concat" else torch.stack(nodes).mean(0)
@@ -91,14 +92,14 @@ class Cell(nn.Module):
         return out.relu_() if rectify else out
 
 
-def _sum(one: tuple[Tensor, Tensor | None], other: tuple[Tensor, Tensor | None]) -> Tensor:
+def _sum(left: tuple[Tensor, Tensor | None], right: tuple[Tensor, Tensor | None]) -> Tensor:
     """The sum of two images, each times its mask if there is one, in as few passes as can be."""
-    (first, first_kept), (second, second_kept) = one, other
-    if first_kept is None:
-        first, first_kept, second, second_kept = second, second_kept, first, first_kept
-    if first_kept is None:
+    (first, first_mask), (second, second_mask) = left, right
+    if first_mask is None:
+        first, first_mask, second, second_mask = second, second_mask, first, first_mask
+    if first_mask is None:
         return first + second
-    return torch.addcmul(second if second_kept is None else second * second_kept, first, first_kept)
+    return torch.addcmul(second if second_mask is None else second * second_mask, first, first_mask)
 
 
 class AuxiliaryHead(nn.Module):
@@ -196,10 +197,10 @@ class Network(nn.Module):
             cells, channels, stem_channels, width, after_reduction=stem == "imagenet"
         )
         self.cells = nn.ModuleList(Cell(genotype.cell(plan.role), plan, output) for plan in plans)
-        self.auxiliary_place = reduction_places(cells)[1]
+        self.auxiliary_index = reduction_places(cells)[1]
         self.auxiliary = None
         if auxiliary:
-            plan = plans[self.auxiliary_place]
+            plan = plans[self.auxiliary_index]
             c_auxiliary = plan.channels * width[plan.role]
             self.auxiliary = AuxiliaryHead(c_auxiliary, classes, AUXILIARY_STRIDE[stem])
         self.classifier = nn.Linear(c_out, classes)
@@ -208,15 +209,15 @@ class Network(nn.Module):
         self, images: Tensor, generator: torch.Generator | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
         # Whatever reads a stem wants its ReLU: made once. Not in place: hooks may keep it.
-        one, other = self.stem(images)
-        before_last = F.relu(one)
-        last = before_last if other is one else F.relu(other)
+        first, second = self.stem(images)
+        before_last = F.relu(first)
+        last = before_last if second is first else F.relu(second)
         drop = self.drop_path_probability if self.training else 0.0
         auxiliary_logits = None
         for index, cell in enumerate(self.cells):
             rectify = index < len(self.cells) - 1
             before_last, last = last, cell(before_last, last, drop, generator, rectify)
-            if self.training and self.auxiliary is not None and index == self.auxiliary_place:
+            if self.training and self.auxiliary is not None and index == self.auxiliary_index:
                 auxiliary_logits = self.auxiliary(last)
         logits = self.classifier(last.mean(dim=(2, 3)))
         return logits if auxiliary_logits is None else (logits, auxiliary_logits)

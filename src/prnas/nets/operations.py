@@ -92,8 +92,8 @@ class FactorizedReduction(ReluFirst):
         if self.training:
             # The stride first: with few channels, oneDNN's own backward pass of a strided 1 x 1
             # convolution corrupts memory.
-            one, other = diagonal_phases(x)
-            halves = [self.first(one, True), self.second(other, True)]
+            even, odd = diagonal_phases(x)
+            halves = [self.first(even, True), self.second(odd, True)]
         else:
             # Padded after the shift, so that both halves have the same size for odd images too.
             halves = [self.first(x), self.second(F.pad(x, (-1, 1, -1, 1)))]

@@ -56,7 +56,7 @@ class Feature(NamedTuple):
 
 RAW = Feature("raw")
 RELU = Feature("relu")
-EVERY_SECOND = Feature("every second")  # pixel of the ReLU, both ways
+EVERY_SECOND = Feature("every second")  # the ReLU, subsampled by 2 in height and width
 FACTORIZED = Feature("factorized")  # the two images that a factorized reduction reads
 
 

@@ -55,7 +55,7 @@ class RunFolder:
         self.warn: Callable[[str], None] = lambda text: None
         self._records: RecordsFile | None = None
         self._records_version = VERSION
-        # Held open, so that another folder of the same name can be told from this one.
+        # Held open, so that another folder of the same name can be distinguished from this one.
         self._handle = os.open(path, os.O_RDONLY) if hasattr(os, "O_DIRECTORY") else None
 
     @classmethod
@@ -161,7 +161,7 @@ class RunFolder:
             pass
         raise UserError(
             f"{self.path} is no longer there: it was moved or deleted while the run wrote in it. "
-            f"If it was moved, `prnas {self.config.task} --resume` goes on in its new place."
+            f"If it was moved, `prnas {self.config.task} --resume` goes on in its new folder."
         )
 
     def log_decision(self, index: str, decision: int | str) -> None:
@@ -232,7 +232,7 @@ class RunFolder:
             if self._records is not None:
                 self._records.close()
         except OSError:
-            pass  # a full disk, of which a write has told already
+            pass  # a full disk, which a failed write has reported already
         finally:
             if self._handle is not None:
                 os.close(self._handle)

@@ -200,10 +200,31 @@ class RunState(ABC):
 def sgd(
     parameters: Sequence[nn.Parameter], lr: float, momentum: float, weight_decay: float
 ) -> torch.optim.SGD:
+    """SGD for parameters of which each step may leave some without a gradient."""
     device = parameters[0].device.type
-    return torch.optim.SGD(
+    optimizer = torch.optim.SGD(
         parameters, lr, momentum, weight_decay=weight_decay, fused=device in ("cpu", "cuda")
     )
+    optimizer.register_step_pre_hook(_complete_momenta)
+    return optimizer
+
+
+def _complete_momenta(optimizer: torch.optim.Optimizer, *_: object) -> None:
+    """Give the first gradient of a parameter a momentum to start from, if others have theirs.
+
+    PyTorch's fused step fails where only some of the parameters that have a gradient have a
+    momentum, as with the second sample of a method that samples candidates.
+    """
+    for group in optimizer.param_groups:
+        followed = [weight for weight in group["params"] if weight.grad is not None]
+        first = [
+            weight
+            for weight in followed
+            if optimizer.state.get(weight, {}).get("momentum_buffer") is None
+        ]
+        if group["momentum"] and 0 < len(first) < len(followed):
+            for weight in first:
+                optimizer.state[weight]["momentum_buffer"] = torch.zeros_like(weight)
 
 
 def _load_optimizer(
@@ -220,9 +241,6 @@ def _load_optimizer(
         step = saved.get("step")
         if step is not None and (step.dim() or not step.is_floating_point()):
             raise ValueError(f"{owner}/step must be a single number")
-    number = sum(len(group["params"]) for group in optimizer.param_groups)
-    if keys == _SGD and owners and len(owners) != number:
-        raise ValueError(f"{len(owners)} of {number} parameters have a momentum")
     for name, tensor in tensors.items():
         owner, key = name.rsplit("/", 1)
         parameter = parameters[owner]
