@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
-from prnas.config.choices import ExecutionChoice
-from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share
+from prnas.config.choices import ExecutionChoice, Scoring
+from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share, Size
 from prnas.config.sections import (
     BatchConfig,
     ComputeConfig,
@@ -63,7 +63,7 @@ class WeightsConfig(Section):
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
 # A new one has a line here and a class of that name in nets/relaxation.py or searching/step.py.
 RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
-STEPS: list[str] = ["first-order"]
+STEPS: list[str] = ["first-order", "none"]
 
 
 def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
@@ -85,6 +85,27 @@ class ArchitectureConfig(Section):
     betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
     weight_decay: Decay = 1e-3
     gradient_norm: Rate = 5.0
+    # What judges candidates at a cycle's end: their architecture weights, or their measured worth.
+    scoring: Scoring = "weights"
+    renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
+
+    @model_validator(mode="after")
+    def _has_something_to_judge_by(self) -> Self:
+        if self.step == "none" and self.scoring in ("weights", "blend"):
+            raise ValueError(
+                f"step 'none' trains no architecture weights, so that scoring '{self.scoring}' "
+                "would be by chance: set scoring to removal or saliency"
+            )
+        return self
+
+
+class EvidenceConfig(Section):
+    """How candidates' worth is measured at the end of a cycle, on the architecture half."""
+
+    # none: nothing beyond what the scoring itself needs.
+    measure: Literal["auto", "none"] = "auto"
+    share: Annotated[float, Field(gt=0, le=100)] = 0.2  # Of the cycle's computation, at most.
+    images: Size = 1024  # At most.
 
 
 class DerivationConfig(Section):
@@ -123,6 +144,7 @@ class SearchConfig(RunConfig):
     data: DataConfig = DataConfig()
     weights: WeightsConfig = WeightsConfig()
     architecture: ArchitectureConfig = ArchitectureConfig()
+    evidence: EvidenceConfig = EvidenceConfig()
     batch: BatchConfig = BatchConfig()
     derivation: DerivationConfig = DerivationConfig()
     validation: ValidationConfig = ValidationConfig()

@@ -12,7 +12,7 @@ from typing import IO, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import to_json
 
-from prnas.config.choices import Execution
+from prnas.config.choices import Execution, Scoring
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json, validated
 from prnas.runs.record_versions import FIRST, VERSION, from_first, to_first, version_of
@@ -86,6 +86,65 @@ class ExecutionRecord(_Record):
     seconds: dict[Execution, float]  # Median of a step, each way.
 
 
+class Worth(_Record):
+    """By how much the loss rises without each candidate of an edge, and the standard errors.
+
+    `None` where nothing was measured.
+    """
+
+    mean: list[float | None]
+    error: list[float | None]
+
+
+class EdgeDecision(_Record):
+    """On an edge, the last candidate that was kept against the first that was pruned.
+
+    `difference`: by how much more the loss rises without the kept one, with its standard error;
+    `p`: how often chance alone brings as large a difference.
+    """
+
+    kept: str
+    pruned: str
+    difference: float
+    error: float
+    p: float
+
+
+class InputDecision(_Record):
+    """Of a node, the last input that was kept against the first that was not; as `EdgeDecision`."""
+
+    node: int
+    kept: int
+    pruned: int
+    difference: float
+    error: float
+    p: float
+
+
+class Evidence(_Record):
+    """What was measured at the end of a cycle, on images of the architecture half.
+
+    `removal` has the rise of the loss per image, `saliency` what its gradient foretells; each for
+    each edge of each cell. `edges` has a decision for each edge, where there was one; `inputs`,
+    after the last cycle, those on inputs of nodes. Of all `decisions`, `supported` are better than
+    chance, and `contradicted` worse: less is lost without what was kept.
+    """
+
+    scoring: Scoring
+    renormalise: bool
+    images: int  # for removal
+    saliency_images: int
+    passes: int  # with candidates left out
+    share: float  # of the cycle's computation that it took, by count
+    removal: dict[Role, list[Worth]]
+    saliency: dict[Role, list[Worth]]
+    edges: dict[Role, list[EdgeDecision | None]]
+    inputs: dict[Role, list[InputDecision]]
+    decisions: int
+    supported: int
+    contradicted: int
+
+
 class CycleRecord(_Record):
     """The end of a cycle: what the architecture weights said, and what followed.
 
@@ -100,6 +159,7 @@ class CycleRecord(_Record):
     architecture_weights: dict[Role, list[list[float]]]
     change: dict[str, Any]
     statistics: dict[str, Any]
+    evidence: Evidence | None = None
 
 
 class GenotypeRecord(_Record):

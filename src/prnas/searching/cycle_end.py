@@ -1,18 +1,19 @@
 """The end of a cycle: prune and replace, or the genotype; and the record of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
 from prnas.config.search import RELAXATIONS, SearchConfig
-from prnas.runs.records import CycleRecord
+from prnas.runs.records import CycleRecord, Evidence
 from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.statistics import average_statistics, cell_statistics, edge_statistics
 from prnas.space.change import Change
 from prnas.space.derivation import derive
 from prnas.space.genotype import ROLES, Genotype, Role
 from prnas.space.pools import CellWeights, Pools
+from prnas.space.worth import EdgeWorth
 
 # Morphing steps that are counted at most: without limits on the space, the numbers explode.
 MOST_STEPS = 12
@@ -20,7 +21,7 @@ MOST_STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the architecture weights decide at the end of a cycle."""
+    """What the architecture weights, or measured worth, decide at the end of a cycle."""
 
     change: Change
     pools: Pools  # after the change
@@ -33,8 +34,12 @@ def prune_and_replace(
     pools: Pools,
     weights: Mapping[Role, CellWeights],
     generator: Random,
+    worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
 ) -> Decision:
-    """Prune and replace what cycle `number`, from 0, trained; the last one ends in the genotype."""
+    """Prune and replace what cycle `number`, from 0, trained; the last one ends in the genotype.
+
+    Measured `worths`, if there are any, judge the candidates instead of the weights.
+    """
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:
@@ -42,10 +47,15 @@ def prune_and_replace(
         limits = (derivation.max_skips_normal, derivation.max_skips_reduction)
         bounds = zip(ROLES, limits, strict=True)
         most_skips: dict[Role, int] = {role: bound for role, bound in bounds if bound is not None}
-        genotype, change = derive(pools, weights, generator, most_skips, scores)
+        genotype, change = derive(pools, weights, generator, most_skips, scores, worths=worths)
         return Decision(change, pools.apply(change), genotype)
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
-    evolved = [pools.cell(role).evolve(weights[role], *rule, scores=scores) for role in ROLES]
+    evolved = [
+        pools.cell(role).evolve(
+            weights[role], *rule, scores=scores, worths=worths[role] if worths else None
+        )
+        for role in ROLES
+    ]
     (normal, normal_change), (reduction, reduction_change) = evolved
     return Decision(Change(normal_change, reduction_change), Pools(normal, reduction), None)
 
@@ -56,6 +66,7 @@ def cycle_record(
     pools: Pools,
     weights: Mapping[Role, CellWeights],
     decision: Decision,
+    evidence: Evidence | None = None,
 ) -> CycleRecord:
     """`pools` and `weights` are those that cycle `number`, from 0, trained."""
     return CycleRecord(
@@ -67,6 +78,7 @@ def cycle_record(
         architecture_weights={role: [list(edge) for edge in weights[role]] for role in ROLES},
         change=decision.change.to_json(),
         statistics=_statistics(decision.pools, decision.change, config),
+        evidence=evidence,
     )
 
 

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet, halves
+from prnas.io.errors import UserError
 from prnas.nets.relaxation import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
@@ -17,6 +18,7 @@ from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.execution import SupernetExecution
+from prnas.searching.judging import LEAST_HALF, Judging
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
@@ -53,6 +55,13 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     @classmethod
     def prepare(cls, config: SearchConfig, data: DataSet, num_processes: int) -> dict[str, Tensor]:
         indices = split_halves(config, data)
+        half, scoring = len(indices["architecture"]), config.architecture.scoring
+        if scoring != "weights" and half < LEAST_HALF:
+            raise UserError(
+                f"architecture.scoring '{scoring}' measures on the architecture half, which has "
+                f"{half} images and needs {LEAST_HALF}; raise data.architecture_share or "
+                "data.images, or set architecture.scoring to weights"
+            )
         check_sizes(config, data, len(indices["weights"]), num_processes)
         return indices
 
@@ -147,13 +156,21 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state, position = self.state, self.state.position
         pools, weights = state.supernet.pools, self._architecture_weights()
         self.processes.check_equal(list(state.supernet.parameters()), "weights")
-        decision = prune_and_replace(self.config, position.cycle, pools, weights, state.decisions)
-        record = cycle_record(self.config, position.cycle, pools, weights, decision)
+        start = time.perf_counter()
+        judging = Judging(self, pools, weights) if self._measures else None
+        worths = judging.worths if judging else None
+        rest = (pools, weights, state.decisions, worths)
+        decision = prune_and_replace(self.config, position.cycle, *rest)
+        evidence = judging.evidence(decision) if judging else None
+        measured = time.perf_counter() - start
+        record = cycle_record(self.config, position.cycle, pools, weights, decision, evidence)
+        self.probe.reset()  # the next batch size follows from training, not from this
         self.record(record)
         start = time.perf_counter()
         self.emit("on_cycle", record, decision.pools)
         if decision.genotype is not None:
             position.done, state.genotype = True, decision.genotype
+            state.elapsed += measured
             self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
         else:
             state.next_cycle(decision.change, decision.pools)
@@ -161,8 +178,17 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             self.execution.start_cycle()
             self.batch.restart()
             state.epoch.seconds["other"] += time.perf_counter() - start
+            state.epoch.seconds["validation"] += measured
             self.record_batch("start")
         self.save()
+
+    @property
+    def _measures(self) -> bool:
+        """Whether candidates are measured at the end of a cycle."""
+        if self.config.architecture.scoring != "weights":
+            return True
+        enough = len(self.indices["architecture"]) >= LEAST_HALF
+        return enough and self.config.evidence.measure == "auto"
 
     def _architecture_weights(self) -> dict[Role, CellWeights]:
         supernet = self.state.supernet

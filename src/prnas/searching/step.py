@@ -82,7 +82,17 @@ class FirstOrderStep(SearchStep):
         self.update(part, outcome)
 
 
-_CLASSES: dict[str, type[SearchStep]] = {kind.name: kind for kind in (FirstOrderStep,)}
+class WeightStep(FirstOrderStep):
+    """No architecture weights are trained: candidates are judged by measured worth alone."""
+
+    name = "none"
+    architecture_cost = 0.0
+
+    def take(self) -> None:
+        self.train("weights")
+
+
+_CLASSES: dict[str, type[SearchStep]] = {kind.name: kind for kind in (FirstOrderStep, WeightStep)}
 
 
 def register(kind: type[SearchStep]) -> None:
