@@ -15,11 +15,11 @@ from torch.nn import functional as F
 
 from prnas.nets.kernels.batch_norm import BatchNorm
 from prnas.nets.kernels.depthwise_conv import DepthwiseConv
-from prnas.nets.kernels.layouts import diagonal_phases
+from prnas.nets.kernels.layouts import diagonal_phases, every_second
 from prnas.nets.plain import MODULES, factory, without_affine
 from prnas.nets.weights import construct
 from prnas.space import operations as space
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip
+from prnas.space.operations import Conv, Conv1x7x1, Operation, PlainConv, Pool, Skip
 
 
 class ReluFirst(nn.Module):
@@ -101,14 +101,19 @@ class FactorizedReduction(ReluFirst):
 
 
 class ReluConvBN(ReluFirst):
-    """ReLU, 1 x 1 convolution, BN: brings a cell's input to its channel count."""
+    """ReLU, full convolution, BN. With 1 x 1, it brings a cell's input to its channel count."""
 
-    def __init__(self, c_in: int, c_out: int, affine: bool) -> None:
+    def __init__(
+        self, c_in: int, c_out: int, affine: bool, kernel: int = 1, stride: int = 1
+    ) -> None:
         super().__init__()
-        self.conv = nn.Conv2d(c_in, c_out, 1, bias=False)
+        self.conv = nn.Conv2d(c_in, c_out, kernel, stride, kernel // 2, bias=False)
         self.bn = BatchNorm(c_out, affine=affine)
 
     def of_rectified(self, x: Tensor) -> Tensor:
+        if self.conv.kernel_size == (1, 1) and self.conv.stride == (2, 2):
+            # The stride first, for the sake of oneDNN; see `FactorizedReduction`.
+            return self.bn(F.conv2d(every_second(x), self.conv.weight))
         return self.bn(self.conv(x))
 
 
@@ -144,6 +149,10 @@ class FullConv1x7x1(ReluFirst):
         return self.bn(self.column(self.row(x)))
 
 
+def full_conv(spec: PlainConv, channels: int, stride: int, affine: bool) -> nn.Module:
+    return ReluConvBN(channels, channels, affine, spec.kernel, stride)
+
+
 def identity(spec: Skip, channels: int, stride: int, affine: bool) -> nn.Module:
     return nn.Identity() if stride == 1 else FactorizedReduction(channels, channels, affine)
 
@@ -154,6 +163,7 @@ FASTER: dict[type[Operation], Callable[[Any, int, int, bool], nn.Module]] = {
     Pool: Pooling,
     Skip: identity,
     Conv1x7x1: FullConv1x7x1,
+    PlainConv: full_conv,
 }
 
 

@@ -37,7 +37,7 @@ from prnas.space.change import Added, CellChange
 from prnas.space.genotype import NUM_INPUTS
 from prnas.space.network_plan import CellPlan
 from prnas.space.network_size import Output
-from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
+from prnas.space.operations import Conv, Operation, PlainConv, Pool, Skip, Zero
 from prnas.space.pools import CellPools
 
 # Indices of the candidates that are computed, for each edge of a cell.
@@ -307,6 +307,9 @@ class SearchCell(nn.Module):
             case Conv():
                 stride = self.stride(self.pools.positions[edge][1])
                 return _conv_path(op, module, stride, height, width)
+            case PlainConv(kernel=1):
+                stride = self.stride(self.pools.positions[edge][1])
+                return (RELU if stride == 1 else EVERY_SECOND), [_pointwise_link(module)]
             case Pool():
                 return Feature(op.kind, op.kernel), []
             case Skip() if isinstance(module, FactorizedReduction):
@@ -314,7 +317,7 @@ class SearchCell(nn.Module):
             case Skip():
                 return (Feature("dropped", edge, index) if dropping else RAW), []
             case _:
-                return Feature("module", edge, index), []  # any other operation runs as it is
+                return Feature("module", edge, index), []
 
 
 def _mixed(
@@ -362,7 +365,9 @@ class StateFeatures(dict[Feature, Tensor]):
                 return x * mask(x, x.shape, self.cell.skip_dropout, self.generator)
             case _:
                 module = self.cell.operations[number][candidate]  # pyright: ignore[reportIndexIssue]
-                return module(x).contiguous(memory_format=torch.channels_last)
+                # Any other operation runs as it is.
+                output = module(self[RELU], True) if isinstance(module, ReluFirst) else module(x)
+                return output.contiguous(memory_format=torch.channels_last)
 
 
 def bn_name(state: int, kind: str, kernel: int) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field
 from prnas.space.change import Added, EdgeChange, Pruned
 from prnas.space.checks import checked_tuple
 from prnas.space.morphisms import MORPHISMS, morphs
-from prnas.space.operations import Conv, Operation, OperationField
+from prnas.space.operations import Convolution, Operation, OperationField
 from prnas.space.scores import Scores, as_probabilities, checked_scores, softmax
 from prnas.space.setting import Limits
 
@@ -99,7 +99,7 @@ class EdgePool:
         """The `keep` candidates of the highest scores, and the best convolution in any case."""
         ranked = ranking(scores, weights, generator)
         survivors = ranked[:keep]
-        convs = [index for index in ranked if isinstance(self.candidates[index], Conv)]
+        convs = [index for index in ranked if isinstance(self.candidates[index], Convolution)]
         if convs and convs[0] not in survivors:
             survivors[-1] = convs[0]
         return sorted(survivors)

@@ -9,7 +9,16 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from prnas.io.errors import FormatError, suggestion
 from prnas.io.reading import validated
 from prnas.space.checks import LARGEST, STRICT, checked_int, checked_kernel, checked_tuple
-from prnas.space.operations import OPERATIONS, Conv, Operation, OperationField, Pool, Skip, Zero
+from prnas.space.operations import (
+    OPERATIONS,
+    Conv,
+    Convolution,
+    Operation,
+    OperationField,
+    Pool,
+    Skip,
+    Zero,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +55,12 @@ class Limits:
 
     def allows(self, op: Operation) -> bool:
         """Whether `op` lies within the limits; only convolutions have any."""
+        if isinstance(op, Convolution) and not self.kernel_min <= op.kernel <= self.kernel_max:
+            return False
         if not isinstance(op, Conv):
             return True
         return (
-            self.kernel_min <= op.kernel <= self.kernel_max
-            and op.dilation <= self.dilation_max
+            op.dilation <= self.dilation_max
             and len(op.expansions) <= self.depth_bound
             and all(width <= self.width_bound for width in op.expansions)
             and (self.dilated_1x1 or op.kernel > 1 or op.dilation == 1)
