@@ -13,7 +13,7 @@ from prnas.space.morphisms import MORPHISMS, morphs
 from prnas.space.operations import Conv, Convolution, Operation, PlainConv, Pool, Skip, Zero
 from prnas.space.pools import CellPools
 from prnas.space.scores import softmax
-from prnas.space.setting import SETTINGS, Limits, Setting
+from prnas.space.setting import PAPER_SETTINGS, Limits, Setting
 from tests.support.strategies import evolved_pools, random_weights, seeds, weighted_pools
 
 WIDE = Limits(1, 7, 2, None, None)
@@ -212,5 +212,5 @@ def test_what_cannot_be(call: object, said: str) -> None:
 
 
 def test_every_setting_of_the_paper_starts_with_four() -> None:
-    for setting in SETTINGS.values():
+    for setting in PAPER_SETTINGS:
         assert setting.initial_pool == POOL.candidates

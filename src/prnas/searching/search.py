@@ -12,7 +12,7 @@ from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
 from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
-from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
+from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, TruthRecord
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
@@ -21,6 +21,7 @@ from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
 from prnas.space.genotype import ROLES, Role
+from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
 
@@ -141,6 +142,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         if decision.genotype is not None:
             position.done, state.genotype = True, decision.genotype
             self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
+            if (truth := truth_of(decision.genotype)) is not None:  # all is decided by now
+                self.record(TruthRecord(truth=truth.to_json()))
         else:
             state.next_cycle(decision.change, decision.pools)
             self._compile()

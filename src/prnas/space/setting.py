@@ -15,6 +15,7 @@ from prnas.space.operations import (
     Convolution,
     Operation,
     OperationField,
+    PlainConv,
     Pool,
     Skip,
     Zero,
@@ -102,13 +103,21 @@ class Setting:
                 yield f"'{op.label}' of the initial_pool lies outside the limits"
 
 
+PAPER_SETTINGS = (
+    Setting("darts-like", Limits(3, 7, 2, 1, 1)),
+    Setting("depth-restricted", Limits(1, 7, 2, 1, 5)),
+    Setting("unrestricted", Limits(1, 7, 2, None, None)),
+)
+# The operations of NAS-Bench-201 (Dong and Yang, 2020), all from the start; and where all but one
+# are there at first, and `grow kernel` makes the 3 x 3 convolution. Cells have that shape then.
+_PLAIN = Limits(1, 3, 1, 0, 1)
+_AVG = Pool("avg", 3)
+NASBENCH201_SETTINGS = (
+    Setting("nasbench201", _PLAIN, (Zero(), Skip(), PlainConv(1), PlainConv(3), _AVG)),
+    Setting("nasbench201-growing", _PLAIN, (Skip(), PlainConv(1), _AVG)),
+)
 SETTINGS: dict[str, Setting] = {
-    setting.name: setting
-    for setting in (
-        Setting("darts-like", Limits(3, 7, 2, 1, 1)),
-        Setting("depth-restricted", Limits(1, 7, 2, 1, 5)),
-        Setting("unrestricted", Limits(1, 7, 2, None, None)),
-    )
+    setting.name: setting for setting in (*PAPER_SETTINGS, *NASBENCH201_SETTINGS)
 }
 
 
