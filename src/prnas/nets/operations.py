@@ -111,10 +111,23 @@ class ReluConvBN(ReluFirst):
         self.bn = BatchNorm(c_out, affine=affine)
 
     def of_rectified(self, x: Tensor) -> Tensor:
-        if self.conv.kernel_size == (1, 1) and self.conv.stride == (2, 2):
-            # The stride first, for the sake of oneDNN; see `FactorizedReduction`.
-            return self.bn(F.conv2d(every_second(x), self.conv.weight))
+        if self.training and self.conv.stride == (2, 2):
+            # The stride first, for the sake of oneDNN: its backward pass of strided convolutions
+            # with few channels corrupts memory, or has instructions that a CPU may not know.
+            return self.bn(_conv_of_phases(x, self.conv.weight))
         return self.bn(self.conv(x))
+
+
+def _conv_of_phases(x: Tensor, weight: Tensor) -> Tensor:
+    """A convolution of stride 2, as one of stride 1 on the four phases of the images."""
+    kernel = weight.shape[-1]
+    if kernel == 1:
+        return F.conv2d(every_second(x), weight)
+    before, (height, width) = kernel // 2, x.shape[2:]
+    # As many pixels further as the last position of a kernel of an even size reads.
+    below, right = (before + size % 2 for size in (height, width))
+    phases = F.pixel_unshuffle(F.pad(x, (before, right, before, below)), 2)
+    return F.conv2d(phases, F.pixel_unshuffle(F.pad(weight, (0, 1, 0, 1)), 2))
 
 
 class Pooling(nn.Module):

@@ -191,11 +191,20 @@ class RunState(ABC):
 
 
 def sgd(
-    parameters: Sequence[nn.Parameter], lr: float, momentum: float, weight_decay: float
+    parameters: Sequence[nn.Parameter],
+    lr: float,
+    momentum: float,
+    weight_decay: float,
+    nesterov: bool = False,
 ) -> torch.optim.SGD:
     device = parameters[0].device.type
     return torch.optim.SGD(
-        parameters, lr, momentum, weight_decay=weight_decay, fused=device in ("cpu", "cuda")
+        parameters,
+        lr,
+        momentum,
+        weight_decay=weight_decay,
+        nesterov=nesterov,
+        fused=device in ("cpu", "cuda"),
     )
 
 

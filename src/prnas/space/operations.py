@@ -306,7 +306,7 @@ class PlainConv(Convolution):
 
     @property
     def cost(self) -> float:
-        return 0.5 if self.kernel == 1 else self.kernel**2 / 9
+        return 0.4 if self.kernel == 1 else 1 + self.kernel / 6
 
     def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
         out = halved(pixels) if stride == 2 else pixels
