@@ -19,6 +19,7 @@ from prnas.nets.kernels.layouts import diagonal_phases, every_second
 from prnas.nets.plain import MODULES, factory, without_affine
 from prnas.nets.weights import construct
 from prnas.space import operations as space
+from prnas.space.network_plan import CellPlan
 from prnas.space.operations import Conv, Conv1x7x1, Operation, PlainConv, Pool, Skip
 
 
@@ -226,7 +227,12 @@ def _try(op: Operation, make: Callable[[int, int], nn.Module]) -> None:
             raise ValueError(f"{what} has {weights} parameters by its module, {size} by its size")
 
 
-def preprocess(c_in: int, c_out: int, after_reduction: bool, affine: bool) -> nn.Module:
-    """Brings the output of an earlier cell to a cell's size and channel count."""
-    kind = FactorizedReduction if after_reduction else ReluConvBN
-    return kind(c_in, c_out, affine)
+def projections(plan: CellPlan, inputs: int, affine: bool) -> list[nn.Module]:
+    """What brings the outputs of `inputs` earlier cells to a cell's size and channel count."""
+    if not plan.projects:
+        return []
+    last = ReluConvBN(plan.c_last, plan.channels, affine)
+    if inputs == 1:
+        return [last]
+    kind = FactorizedReduction if plan.after_reduction else ReluConvBN
+    return [kind(plan.c_before_last, plan.channels, affine), last]
