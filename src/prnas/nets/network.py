@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.nets.kernels.batch_norm import BatchNorm
-from prnas.nets.operations import ConvChain, ReluFirst, projections
+from prnas.nets.operations import ConvChain, ReluConvBN, ReluFirst, projections
 from prnas.nets.operations import build as build_operation
 from prnas.nets.weights import construct
 from prnas.space import genotype as space
@@ -196,25 +196,13 @@ class CifarStem(nn.Module):
         return x, x
 
 
-class ReluConvBN3x3(ReluFirst):
-    """ReLU, 3 x 3 convolution, BN, as residual blocks have it."""
-
-    def __init__(self, c_in: int, c_out: int, stride: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(c_in, c_out, 3, stride, padding=1, bias=False)
-        self.bn = BatchNorm(c_out)
-
-    def of_rectified(self, x: Tensor) -> Tensor:
-        return self.bn(self.conv(x))
-
-
 class ResidualBlock(nn.Module):
     """Halves images: two 3 x 3 convolutions, beside them a 2 x 2 mean and a 1 x 1 convolution."""
 
     def __init__(self, c_in: int, c_out: int) -> None:
         super().__init__()
-        self.first = ReluConvBN3x3(c_in, c_out, stride=2)
-        self.second = ReluConvBN3x3(c_out, c_out, stride=1)
+        self.first = ReluConvBN(c_in, c_out, affine=True, kernel=3, stride=2)
+        self.second = ReluConvBN(c_out, c_out, affine=True, kernel=3)
         self.pool = nn.AvgPool2d(2, ceil_mode=True)  # rounded as stride 2 is
         self.shortcut = nn.Conv2d(c_in, c_out, 1, bias=False)
 
