@@ -14,7 +14,7 @@ from prnas.config.choices import Execution
 from prnas.nets import search_cell
 from prnas.nets.supernet import Active, Supernet, build_supernet
 from prnas.space.genotype import ROLES
-from prnas.space.operations import Conv, Conv1x7x1, Pool, Skip, Zero
+from prnas.space.operations import Conv, Conv1x7x1, PlainConv, Pool, Skip, Zero
 from prnas.space.pools import Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
 from tests.support.supernets import (
@@ -29,7 +29,8 @@ from tests.support.supernets import (
     relative,
 )
 
-OPS = (Skip(), Pool("max", 3), Pool("avg", 3), Conv(3), Conv(5, 2, (2,)), Conv1x7x1(), Zero())
+CONVS = (Conv(3), Conv(5, 2, (2,)), Conv1x7x1(), PlainConv(1), PlainConv(3))
+OPS = (Skip(), Pool("max", 3), Pool("avg", 3), *CONVS, Zero())
 WAYS: tuple[Execution, ...] = ("fused", "plain")
 
 

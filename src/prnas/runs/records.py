@@ -169,6 +169,16 @@ class GenotypeRecord(_Record):
     genotype: dict[str, Any]
 
 
+class TruthRecord(_Record):
+    """What the table of NAS-Bench-201 says of the genotype that a search ended with.
+
+    `truth` is a `prnas.space.nasbench201.truth.Truth` in JSON. Other spaces have no such record.
+    """
+
+    type: Literal["truth"] = "truth"
+    truth: dict[str, Any]
+
+
 class TrainedRecord(_Record):
     """The end of a training. `confusion[i][j]` counts test images of class i taken for class j."""
 
@@ -183,7 +193,8 @@ class TrainedRecord(_Record):
     seconds: float  # of the whole training
 
 
-Record = EpochRecord | BatchRecord | ExecutionRecord | CycleRecord | GenotypeRecord | TrainedRecord
+_EndRecord = GenotypeRecord | TruthRecord | TrainedRecord
+Record = EpochRecord | BatchRecord | ExecutionRecord | CycleRecord | _EndRecord
 
 
 def _exactly(*names: str) -> AfterValidator:
@@ -244,7 +255,7 @@ class _TrainingEpochLine(_Record):
 
 
 _EpochLine = _SearchEpochLine | _TrainingEpochLine
-_OtherLine = BatchRecord | ExecutionRecord | CycleRecord | GenotypeRecord | TrainedRecord
+_OtherLine = BatchRecord | ExecutionRecord | CycleRecord | _EndRecord
 _Line = Annotated[_EpochLine | _OtherLine, Field(discriminator="type")]
 _ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
 

@@ -198,12 +198,21 @@ class RunState(ABC):
 
 
 def sgd(
-    parameters: Sequence[nn.Parameter], lr: float, momentum: float, weight_decay: float
+    parameters: Sequence[nn.Parameter],
+    lr: float,
+    momentum: float,
+    weight_decay: float,
+    nesterov: bool = False,
 ) -> torch.optim.SGD:
     """SGD for parameters of which each step may leave some without a gradient."""
     device = parameters[0].device.type
     optimizer = torch.optim.SGD(
-        parameters, lr, momentum, weight_decay=weight_decay, fused=device in ("cpu", "cuda")
+        parameters,
+        lr,
+        momentum,
+        weight_decay=weight_decay,
+        nesterov=nesterov,
+        fused=device in ("cpu", "cuda"),
     )
     optimizer.register_step_pre_hook(_complete_momenta)
     return optimizer
