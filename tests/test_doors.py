@@ -100,6 +100,7 @@ def test_tests_mirror_the_rooms() -> None:
         ["records", "--help"],
         ["space"],
         ["zoo"],
+        ["truth", "|none~0|+|none~0|none~1|+|none~0|none~1|none~2|"],
         ["recipes"],
         ["config"],
         ["data"],

@@ -119,7 +119,7 @@ def test_the_faster_way_goes_on_and_a_resumed_search_repeats_it(
     records = read_records(first / "records.jsonl")
     decisions = [record for record in records if isinstance(record, ExecutionRecord)]
     assert [(record.cycle, record.epoch, record.step) for record in decisions] == [
-        (cycle, 0, 5) for cycle in range(3)
+        (cycle, 1, 6) for cycle in (1, 2, 3)
     ]
     assert {record.execution for record in decisions} == {"plain"}
     assert decisions[0].seconds == {"fused": 2.0, "plain": 1.0}

@@ -47,7 +47,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Position:
-    """Where a run stands; `images` counts those that trained the weights in this cycle."""
+    """Where a run stands, from 0; `images` counts those that trained the weights in this cycle."""
 
     __pydantic_config__ = _STRICT
     cycle: Count = 0  # always 0 in a retraining, which has a single one
@@ -58,6 +58,10 @@ class Position:
     done: bool = False
     # The rates of the cycle's architecture steps so far, added up.
     travelled: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    def counts(self) -> dict[str, Any]:
+        """As records and people count: from 1."""
+        return {"cycle": self.cycle + 1, "epoch": self.epoch + 1, "step": self.step + 1}
 
     def key(self, name: str) -> str:
         """A name for something that happens at this position, once in a run."""
@@ -194,12 +198,21 @@ class RunState(ABC):
 
 
 def sgd(
-    parameters: Sequence[nn.Parameter], lr: float, momentum: float, weight_decay: float
+    parameters: Sequence[nn.Parameter],
+    lr: float,
+    momentum: float,
+    weight_decay: float,
+    nesterov: bool = False,
 ) -> torch.optim.SGD:
     """SGD for parameters of which each step may leave some without a gradient."""
     device = parameters[0].device.type
     optimizer = torch.optim.SGD(
-        parameters, lr, momentum, weight_decay=weight_decay, fused=device in ("cpu", "cuda")
+        parameters,
+        lr,
+        momentum,
+        weight_decay=weight_decay,
+        nesterov=nesterov,
+        fused=device in ("cpu", "cuda"),
     )
     optimizer.register_step_pre_hook(_complete_momenta)
     return optimizer

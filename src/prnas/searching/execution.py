@@ -147,9 +147,7 @@ class SupernetExecution:
         if search.folder is not None:
             search.folder.log_decision(key, decision)
         record = ExecutionRecord(
-            cycle=position.cycle,
-            epoch=position.epoch,
-            step=position.step,
+            **position.counts(),
             execution=self.trial.decision,
             seconds={way: self.trial.median(way) for way in WAYS},
         )
