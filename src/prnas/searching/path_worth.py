@@ -4,17 +4,23 @@ have another in its place.
 Paths are drawn in fair groups, and those of a group are scored on the same images. Within a group
 each candidate of an edge meets other candidates on the other edges, so its mean over groups is its
 main effect. A group is one sample, the same one for all candidates: differences are paired, and
-their standard error counts both the images and the cells that were drawn.
+their standard error counts both the images and the cells that were drawn. Where there are paths
+enough, what other edges' candidates add to a path's loss is taken off by least squares.
 """
 
+import math
 from itertools import islice
 from statistics import fmean
 from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
 
 from prnas.nets.paths import Omitted
 from prnas.nets.removal import pass_costs
 from prnas.searching.budget import WEIGHT_STEP, cycle_work
 from prnas.searching.measuring import Measuring
+from prnas.space.operations import Operation
 from prnas.space.paths import Path, path_groups
 from prnas.space.pools import Pools
 from prnas.space.shape import Role
@@ -80,9 +86,9 @@ class PathJudge:
             groups.append(group)
         losses = measuring.path_losses(groups, self.batch)
         found: dict[Role, list[EdgeWorth]] = {role: [] for role in self.pools.roles}
+        contrasts = self._contrasts(groups, losses)
         for role, edge in self._edges:
-            samples = self._contrasts(groups, losses, role, edge)
-            worth = one_shot(samples)
+            worth = one_shot(contrasts[role, edge])
             if self.omits:
                 self.rises[role, edge] = self._rises(groups, losses, (role, edge))
                 rise = fmean(self.rises[role, edge])
@@ -92,24 +98,38 @@ class PathJudge:
         return found
 
     def _contrasts(
-        self, groups: list[list[Scored]], losses: list[list[float]], role: Role, edge: int
-    ) -> list[tuple[float, ...]]:
-        """For each candidate of an edge and each group, how far its paths are below the mean."""
-        number = len(self.pools.cell(role).edges[edge].candidates)
-        rows: list[list[float]] = []
-        for group, group_losses in zip(groups, losses, strict=True):
-            whole = [
-                (path[role][edge], loss)
-                for (path, omitted), loss in zip(group, group_losses, strict=True)
-                if omitted is None
-            ]
-            by_candidate = [
-                fmean(loss for index, loss in whole if index == candidate)
-                for candidate in range(number)
-            ]
-            centre = fmean(by_candidate)
-            rows.append([centre - loss for loss in by_candidate])
-        return list(zip(*rows, strict=True))
+        self, groups: list[list[Scored]], losses: list[list[float]]
+    ) -> dict[Omitted, list[tuple[float, ...]]]:
+        """For each candidate of each edge, and each group, how far its paths are below the mean."""
+        number = max(len(self._candidates(edge)) for edge in self._edges)  # paths of a group
+        paths = [[path for path, omitted in group if omitted is None] for group in groups]
+        rows = torch.tensor([loss[:number] for loss in losses], dtype=torch.float64)
+        rows = rows - rows.mean(1, keepdim=True)
+        # Which candidates a path has, less how often its group has them.
+        columns = [
+            torch.tensor(
+                [[path[role][edge] == index for path in group] for group in paths],
+                dtype=torch.float64,
+            )
+            for role, edge in self._edges
+            for index in range(len(self._candidates((role, edge))))
+        ]
+        design = torch.stack(columns, dim=2)
+        occurrences = design / design.sum(1, keepdim=True)
+        design = design - design.mean(1, keepdim=True)
+        effects, rest = _additive(design.flatten(0, 1), rows.flatten())
+        samples = effects + torch.einsum("gpc,gp->gc", occurrences, rest.view_as(rows))
+        found: dict[Omitted, list[tuple[float, ...]]] = {}
+        first = 0
+        for edge in self._edges:
+            last = first + len(self._candidates(edge))
+            own = samples[:, first:last]
+            falls = (own.mean(1, keepdim=True) - own).T.tolist()
+            found[edge], first = [tuple(fall) for fall in falls], last
+        return found
+
+    def _candidates(self, edge: Omitted) -> tuple[Operation, ...]:
+        return self.pools.cell(edge[0]).edges[edge[1]].candidates
 
     def _rises(
         self, groups: list[list[Scored]], losses: list[list[float]], omitted: Omitted
@@ -121,3 +141,17 @@ class PathJudge:
             for (_, left_out), loss in zip(group, group_losses, strict=True)
             if left_out == omitted
         ]
+
+
+def _additive(design: Tensor, losses: Tensor) -> tuple[Tensor, Tensor]:
+    """The effects of candidates on the losses of paths, if they add up, and what these leave over.
+
+    What is left over is scaled up for the effects that were fitted to it. With too few paths to
+    fit them, all effects are 0 and everything is left over.
+    """
+    rank = int(torch.linalg.matrix_rank(design))
+    freedom = len(losses) - rank
+    if freedom < rank:
+        return design.new_zeros(design.shape[1]), losses
+    effects = torch.linalg.lstsq(design, losses[:, None], driver="gelsd").solution[:, 0]
+    return effects, (losses - design @ effects) * math.sqrt(len(losses) / freedom)
