@@ -9,10 +9,10 @@ from prnas.config.search import RELAXATIONS, SearchConfig
 from prnas.runs.records import CycleRecord, Evidence
 from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.statistics import average_statistics, cell_statistics, edge_statistics
-from prnas.space.change import Change
+from prnas.space.change import CellChange, Change
 from prnas.space.derivation import derive
 from prnas.space.genotype import Genotype
-from prnas.space.pools import CellWeights, Pools
+from prnas.space.pools import CellPools, CellWeights, Pools
 from prnas.space.shape import ROLES, Role
 from prnas.space.worth import EdgeWorth
 
@@ -52,7 +52,7 @@ def prune_and_replace(
         genotype, change = derive(pools, weights, generator, most_skips, scores, output, worths)
         return Decision(change, pools.apply(change), genotype)
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
-    evolved = {
+    evolved: dict[Role, tuple[CellPools, CellChange]] = {
         role: pools.cell(role).evolve(
             weights[role], *rule, scores=scores, worths=worths[role] if worths else None
         )

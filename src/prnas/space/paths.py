@@ -9,6 +9,7 @@ seed and a number alone, so that a resumed search repeats it, and all processes 
 from collections.abc import Iterator
 from random import Random
 
+from prnas.space.edge_pool import EdgePool
 from prnas.space.pools import Pools
 from prnas.space.shape import Role
 
@@ -17,7 +18,9 @@ Path = dict[Role, tuple[int, ...]]  # for each edge of each cell, the index of a
 
 def fair_group(pools: Pools, generator: Random) -> list[Path]:
     """A group of paths in which all candidates of an edge are drawn equally often."""
-    edges = [(role, edge) for role in pools.roles for edge in pools.cell(role).edges]
+    edges: list[tuple[Role, EdgePool]] = [
+        (role, edge) for role in pools.roles for edge in pools.cell(role).edges
+    ]
     size = max(len(edge.candidates) for _, edge in edges)
     columns: list[tuple[Role, list[int]]] = []
     for role, edge in edges:
