@@ -167,7 +167,7 @@ def report(*runs: RunFolder, given: options.ReportOptions | None = None) -> None
 
 
 def records(*runs: RunFolder, given: options.RecordsOptions | None = None) -> None:
-    """Print what runs recorded, as CSV or JSON lines for pandas, R and papers."""
+    """Print what runs recorded, as CSV, JSON lines or LaTeX, for pandas, R and papers."""
     from prnas.commands.records import run
 
     run(runs, given or options.RecordsOptions())

@@ -221,8 +221,10 @@ class ReportOptions(Options):
 class RecordsOptions(Options):
     csv: bool = False
     """Print CSV, with a line for each epoch and measure. This is the default."""
-    as_json: Annotated[bool, Parameter(name="--json")] = False
+    as_json: Annotated[bool, Parameter(name=("--jsonl", "--json"))] = False
     """Print JSON lines with the same fields instead."""
+    latex: bool = False
+    """Print a LaTeX table of the results instead: mean and deviation over the seeds of a config."""
     candidates: bool = False
     """Print the candidates of each cycle and their architecture weights, not the epochs."""
     out: Output = None
