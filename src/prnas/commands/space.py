@@ -7,7 +7,8 @@ from prnas.commands.options import SpaceOptions
 from prnas.runs import named
 from prnas.space.analysis.counting import by_distance, count_cells, count_convs, discoverable, links
 from prnas.space.operations import to_json
-from prnas.space.setting import SETTINGS, Setting, setting_to_data
+from prnas.space.setting import NASBENCH201_SETTINGS, SETTINGS, Setting, setting_to_data
+from prnas.space.shape import SHAPES, USUAL, CellShape
 from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
 DARTS_OPERATIONS = 8
@@ -40,7 +41,13 @@ def _counts(setting: Setting, steps: int) -> tuple[int, int, int, int]:
     convs = count_convs(setting, steps)
     with_dilated = count_convs(setting, steps, dilated_1x1=True)
     operations = len(discoverable(setting, steps))
-    return convs, with_dilated, operations, count_cells(operations, NODES)
+    return convs, with_dilated, operations, count_cells(operations, *_cells_of(setting))
+
+
+def _cells_of(setting: Setting) -> tuple[int, CellShape]:
+    """The number of nodes and the shape of the cells that the setting is for."""
+    name = "nasbench201" if setting in NASBENCH201_SETTINGS else "darts"
+    return USUAL[name][0], SHAPES[name]
 
 
 def _data(setting: Setting, steps: int, listing: bool) -> dict[str, Any]:
@@ -87,7 +94,8 @@ def _overview(steps: int, as_json: bool) -> None:
     darts = count_cells(DARTS_OPERATIONS, NODES)
     rows.append(["DARTS, to compare", "", "", "", "", "", str(DARTS_OPERATIONS), f"{darts:.1e}"])
     show_heading(
-        f"Search spaces: what {steps} morphing steps can reach, and cells of {NODES} nodes"
+        f"Search spaces: what {steps} morphing steps can reach, and cells of {NODES} nodes (of "
+        f"NAS-Bench-201: its own)"
     )
     headings = ["setting", "kernel", "dilation", "depth", "width", "convs", "ops", "cells"]
     show(table(headings, rows, right=(3, 4, 5, 6, 7)), "")
@@ -117,7 +125,7 @@ def _details(setting: Setting, name: str, steps: int) -> None:
         ("initial pool", ", ".join(op.label for op in setting.initial_pool)),
         (f"convs in {steps} steps", str(convs)),
         (f"operations in {steps} steps", str(operations)),
-        (f"cells of {NODES} nodes", f"{cells:.1e}"),
+        (f"cells of {_cells_of(setting)[0]} nodes", f"{cells:.1e}"),
     ]
     show(facts(pairs))
     if convs != with_dilated:

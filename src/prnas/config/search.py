@@ -50,6 +50,7 @@ class WeightsConfig(Section):
     lr: Rate = 0.025
     lr_min: Decay = 0.01
     momentum: Portion = 0.9
+    nesterov: bool = False
     weight_decay: Decay = 3e-4
     gradient_norm: Rate = 5.0
 
@@ -57,6 +58,8 @@ class WeightsConfig(Section):
     def _falls(self) -> Self:
         if self.lr_min > self.lr:
             raise ValueError(f"lr_min ({self.lr_min}) must not exceed lr ({self.lr})")
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov needs a momentum above 0")
         return self
 
 

@@ -17,8 +17,8 @@ from torch.nn import functional as F
 from prnas.nets.kernels.batch_norm import FrozenStatistics
 from prnas.nets.search_cell import ActiveCell, StateFeatures
 from prnas.nets.supernet import Supernet
-from prnas.space.genotype import ROLES, Role
 from prnas.space.layer_size import Pixels, halved
+from prnas.space.shape import Role
 
 # What the time that a candidate takes in any case is worth, as was measured on a CPU.
 CANDIDATE_MACS = 7e5
@@ -80,6 +80,7 @@ class Trunk:
         images = images.contiguous(memory_format=torch.channels_last)
         before_last, last = supernet.stem(images)
         for index, cell in enumerate(supernet.search_cells):
+            before_last, last = supernet.entering(index, before_last, last)
             states = cell.inputs(before_last, last, None)
             cell.add_nodes(states, self.mixing[cell.plan.role], None, None)
             self.first.setdefault(cell.plan.role, (index, last, states))
@@ -101,7 +102,8 @@ class Trunk:
         states = shared[:node]
         cell.add_nodes(states, mixing[cell.plan.role], None, active[cell.plan.role])
         before_last, last = last, cell.joined(states)
-        for cell in cells[start + 1 :]:
+        for index, cell in enumerate(cells[start + 1 :], start + 1):
+            before_last, last = self.supernet.entering(index, before_last, last)
             role = cell.plan.role
             before_last, last = last, cell(before_last, last, mixing[role], None, active[role])
         return self.supernet.classified(last)
@@ -109,9 +111,9 @@ class Trunk:
     def _remaining(
         self, removed: frozenset[CandidateIndex], renormalise: bool
     ) -> tuple[dict[Role, list[Tensor]], dict[Role, ActiveCell]]:
-        mixing: dict[Role, list[Tensor]] = {role: list(self.mixing[role]) for role in ROLES}
+        mixing = {role: list(weights) for role, weights in self.mixing.items()}
         active: dict[Role, ActiveCell] = {}
-        for role in ROLES:
+        for role in mixing:
             remaining: list[tuple[int, ...]] = []
             for edge, weights in enumerate(self.mixing[role]):
                 kept = [

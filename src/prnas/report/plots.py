@@ -322,7 +322,7 @@ def _mean_line(lines: Sequence[Line]) -> Line:
 
 
 def _points(line: Line) -> dict[float, float | None]:
-    """Values by where they stand; of several at one place, the last one counts."""
+    """Values by their position on the axis; of several at one position, the last counts."""
     xs = range(1, len(line.ys) + 1) if line.xs is None else line.xs
     return dict(zip(xs, line.ys, strict=True))
 

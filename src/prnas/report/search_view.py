@@ -1,5 +1,6 @@
 """A search for the page: its cycles, its genotype, its head."""
 
+from dataclasses import asdict
 from typing import Any
 
 from prnas.config.search import RELAXATIONS
@@ -9,6 +10,7 @@ from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.records import CycleRecord, GenotypeRecord, Record
 from prnas.space.genotype import ROLES, Genotype
+from prnas.space.nasbench201.truth import DATA_SETS, truth_of
 from prnas.space.network_size import network_size
 from prnas.space.scores import softmax
 
@@ -59,6 +61,7 @@ class SearchView(View):
             "network": self._network(),
             "cycles": self.cycles.data(),
             "genotype": self._genotype(),
+            "truth": self._truth(),
         }
 
     def _network(self) -> dict[str, Any] | None:
@@ -91,6 +94,13 @@ class SearchView(View):
             for role, edges in cells.items()
         }
         return {"pictures": cell_pictures(self.genotype), "edges": edges}
+
+    def _truth(self) -> list[dict[str, Any]] | None:
+        """What NAS-Bench-201 says of the genotype, for each data set; most have no such truth."""
+        truth = None if self.genotype is None else truth_of(self.genotype)
+        if truth is None:
+            return None
+        return [{"title": one.title, **asdict(truth.data_sets[one.name])} for one in DATA_SETS]
 
     def _facts(self) -> Facts:
         config = self.info.config

@@ -90,7 +90,7 @@ class Epochs:
             column.append(rounded(row.get(name)))
         # A change of the batch size stands where its step was within the epoch.
         for change in self._pending:
-            position = self.done + min(change.step / max(record.steps, 1), 1.0)
+            position = self.done + min((change.step - 1) / max(record.steps, 1), 1.0)
             self.batches.append((round(position, 3), change.batch))
         self._pending.clear()
         self.seconds += record.seconds

@@ -36,7 +36,7 @@ def prune_and_replace(
     generator: Random,
     worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
 ) -> Decision:
-    """Prune and replace what cycle `number` trained; the last one ends in the genotype.
+    """Prune and replace what cycle `number`, from 0, trained; the last one ends in the genotype.
 
     Measured `worths`, if there are any, judge the candidates instead of the weights.
     """
@@ -68,14 +68,14 @@ def cycle_record(
     decision: Decision,
     evidence: Evidence | None = None,
 ) -> CycleRecord:
-    """`pools` and `weights` are those that the cycle trained."""
+    """`pools` and `weights` are those that cycle `number`, from 0, trained."""
     return CycleRecord(
-        cycle=number,
+        cycle=number + 1,
         pools={
             role: [[op.label for op in edge.candidates] for edge in pools.cell(role).edges]
             for role in ROLES
         },
-        architecture={role: [list(edge) for edge in weights[role]] for role in ROLES},
+        architecture_weights={role: [list(edge) for edge in weights[role]] for role in ROLES},
         change=decision.change.to_json(),
         statistics=_statistics(decision.pools, decision.change, config),
         evidence=evidence,

@@ -13,7 +13,7 @@ from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
 from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
-from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
+from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, TruthRecord
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
@@ -24,6 +24,7 @@ from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
 from prnas.searching.travel import architecture_rate
 from prnas.space.genotype import ROLES, Role
+from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
 
@@ -172,6 +173,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             position.done, state.genotype = True, decision.genotype
             state.elapsed += measured
             self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
+            if (truth := truth_of(decision.genotype)) is not None:  # all is decided by now
+                self.record(TruthRecord(truth=truth.to_json()))
         else:
             state.next_cycle(decision.change, decision.pools)
             self._compile()

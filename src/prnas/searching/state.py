@@ -94,7 +94,11 @@ class SearchState(RunState):
         self.weight_parameters = self.supernet.weight_parameters()
         self.architecture_parameters = self.supernet.architecture_parameters()
         self.weights_optimizer = sgd(
-            self.weight_parameters, weights.lr, weights.momentum, weights.weight_decay
+            self.weight_parameters,
+            weights.lr,
+            weights.momentum,
+            weights.weight_decay,
+            weights.nesterov,
         )
         self.architecture_optimizer = torch.optim.Adam(
             self.architecture_parameters,

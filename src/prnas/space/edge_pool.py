@@ -11,7 +11,7 @@ from pydantic import Field
 from prnas.space.change import Added, EdgeChange, Pruned
 from prnas.space.checks import checked_tuple
 from prnas.space.morphisms import MORPHISMS, morphs
-from prnas.space.operations import Conv, Operation, OperationField
+from prnas.space.operations import Convolution, Operation, OperationField
 from prnas.space.scores import Scores, as_probabilities, checked_scores, softmax
 from prnas.space.setting import Limits
 from prnas.space.worth import EdgeWorth
@@ -109,7 +109,7 @@ class EdgePool:
     def _survivors(self, ranked: Sequence[int], keep: int) -> list[int]:
         """The first `keep` of the ranked candidates, and the best convolution in any case."""
         survivors = list(ranked[:keep])
-        convs = [index for index in ranked if isinstance(self.candidates[index], Conv)]
+        convs = [index for index in ranked if isinstance(self.candidates[index], Convolution)]
         if convs and convs[0] not in survivors:
             survivors[-1] = convs[0]
         return sorted(survivors)

@@ -11,7 +11,7 @@ from math import fsum, sqrt
 from statistics import fmean, pstdev
 
 from prnas.space.evidence import Estimate, difference, estimate
-from prnas.space.operations import Conv, Operation, Zero
+from prnas.space.operations import Convolution, Operation, Zero
 from prnas.space.scores import as_probabilities, softmax
 
 Removed = frozenset[int]  # indices of the candidates of an edge that are left out
@@ -145,7 +145,7 @@ class Elimination:
         self.gone.append(least)
 
     def _removable(self) -> list[int]:
-        convs = [index for index in self.left if isinstance(self.operations[index], Conv)]
+        convs = [index for index in self.left if isinstance(self.operations[index], Convolution)]
         protected = convs if self.protect_conv and len(convs) == 1 else []
         return [index for index in self.left if index not in protected]
 
