@@ -119,7 +119,10 @@ class Watched(Judging):
                 pruned = {one.op for one in decision.change.cell(role).edges[edge].pruned}
                 assert [op for op in pool.candidates if op not in pruned] == kept
         batches = torch.tensor_split(measuring._saliency, 2)
-        single = [saliencies(supernet, *measuring._images(batch)) for batch in batches]
+        single = [
+            saliencies(supernet, *measuring._images(batch), renormalise=renormalise)
+            for batch in batches
+        ]
         for role in ROLES:
             for edge, worth in enumerate(found.saliency[role]):
                 rows = torch.stack([one[role][edge] for one in single]).double().T.tolist()
@@ -137,14 +140,8 @@ def test_removal_is_what_a_plain_elimination_finds(
     changes = REMOVAL | {"architecture": {**REMOVAL["architecture"], "renormalise": renormalise}}
     monkeypatch.setattr(search_module, "Judging", Watched)
     monkeypatch.setattr(Watched, "seen", 0)
-    if renormalise:  # saliency follows suit: tests/nets/test_saliency.py
-        monkeypatch.setattr("tests.searching.test_judging.saliencies", _renormalised)
     start(small_config(images, **changes))
     assert Watched.seen == 2
-
-
-def _renormalised(*arguments: Any) -> Any:
-    return saliencies(*arguments, renormalise=True)
 
 
 def test_what_is_recorded_adds_up(images: Path) -> None:
@@ -213,7 +210,7 @@ def stoppers() -> Iterator[Callback]:
         yield StopWhileJudging(cycle)
 
 
-@pytest.mark.parametrize("stop", stoppers())
+@pytest.mark.parametrize("stop", list(stoppers()))
 def test_a_search_by_removal_goes_on_bit_for_bit(
     images: Path, tmp_path: Path, by_removal: Path, stop: Callback
 ) -> None:
