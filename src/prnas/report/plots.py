@@ -205,6 +205,16 @@ def _pools(view: SearchView) -> Iterator[Plot]:
     title = "Probability of the parents"
     lines = _all_cells(roles, partial(_parent_line, view), f"{title}, {{}} cell")
     yield Plot("parents", title, "pools", PERCENT, lines, 0.0)
+    ends = [band.end for band in view.bands]
+    title = "Decisions beyond chance"
+    lines = [
+        Line(label, ys[: len(ends)], color, dash, ends[: len(ys)], compared=compared)
+        for label, ys, color, dash, compared in (
+            ("better than chance", view.cycles.supported, "blue", "", title),
+            ("against the measurement", view.cycles.contradicted, "red", DASHES[1], ""),
+        )
+    ]
+    yield Plot("certainty", title, "pools", PERCENT, lines, 0.0, 1.0, note="5 % by chance alone")
     lines = _all_cells(roles, partial(_pool_line, view, itemgetter("discovered")))
     note = f"of {view.cycles.discoverable}" if view.cycles.discoverable else ""
     yield Plot("discovered", "Operations discovered", "pools", COUNT, lines, 0.0, note=note)
