@@ -39,7 +39,9 @@ def test_it_ends_with_the_truth(images: Path, tmp_path: Path) -> None:
     *_, found, last = read_records(folder / "records.jsonl")
     assert isinstance(found, GenotypeRecord)
     assert isinstance(last, TruthRecord)
-    assert last.truth == json.loads(good("truth", str(folder), "--json")) == truth.to_json()
+    assert last.truth == truth.to_json()
+    looked_up = json.loads(good("truth", str(folder), "--json"))
+    assert looked_up == {"cell": str(folder), **last.truth}
     shown = read_view(folder).data()["truth"]
     assert [one["title"] for one in shown] == ["CIFAR-10", "CIFAR-100", "ImageNet16-120"]
     assert shown[0]["test"] == truth.data_sets["cifar10"].test
