@@ -175,10 +175,12 @@ def _distances(views: Sequence[View]) -> list[list[int | None]] | None:
     small = [
         (number, genotype)
         for number, genotype in genotypes
-        if max(genotype.normal.num_nodes, genotype.reduction.num_nodes) <= MOST_NODES
+        if max(genotype.cell(role).num_nodes for role in genotype.roles) <= MOST_NODES
+        or genotype.shape.reads == "all"
     ]
     for (row, first), (column, second) in combinations_with_replacement(small, 2):
-        table[row][column] = table[column][row] = edit_distance(first, second)
+        if first.shape == second.shape:
+            table[row][column] = table[column][row] = edit_distance(first, second)
     return table
 
 

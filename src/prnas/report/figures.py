@@ -35,7 +35,6 @@ from prnas.report.plots import (
 )
 from prnas.report.training_view import TrainingView, confusion_of, is_sound
 from prnas.report.view import Band, View
-from prnas.space.genotype import ROLES
 
 Files = Iterator[tuple[str, bytes]]  # names and contents
 FORMATS = ("svg", "pdf")
@@ -208,7 +207,7 @@ def _style() -> Generator[None]:
 def _pictures(view: View) -> Iterator[tuple[str, Picture]]:
     """What prnas lays out itself: the cells, and what classes were taken for."""
     if view.genotype is not None:
-        for role in ROLES:
+        for role in view.genotype.roles:
             yield f"cell-{role}", draw_cell(view.genotype.cell(role))
         yield "cells", draw_genotype(view.genotype)
     trained = view.trained if isinstance(view, TrainingView) else None

@@ -18,7 +18,6 @@ from prnas.runs.integrity import check_records, check_run_config, newest_state, 
 from prnas.runs.names import CONFIG, RECORDS
 from prnas.runs.records import CycleRecord, EpochRecord, Record, read_records
 from prnas.space.change import Change
-from prnas.space.genotype import ROLES
 
 Row = dict[str, Any]
 RUN = ("run", "task", "seed")
@@ -76,7 +75,7 @@ def candidate_rows(folder: Path, name: str) -> Iterator[Row]:
 
 def _candidates(record: CycleRecord, start: Row) -> Iterator[Row]:
     change = Change.from_json(record.change)
-    for role in ROLES:
+    for role in change.roles:
         pools, weights = record.pools[role], record.architecture[role]
         edges = zip(pools, weights, change.cell(role).edges, strict=True)
         for edge, (labels, numbers, changed) in enumerate(edges, 1):

@@ -15,7 +15,8 @@ from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.runs.records import BatchRecord, EpochRecord, Record, Score
-from prnas.space.genotype import ROLES, Genotype, Role
+from prnas.space.genotype import Genotype
+from prnas.space.shape import Role
 
 Facts = list[tuple[str, str]]
 
@@ -215,7 +216,7 @@ _CLASSES = {
 
 
 def cell_pictures(genotype: Genotype) -> dict[Role, dict[str, Any]]:
-    return {role: _picture_data(draw_cell(genotype.cell(role))) for role in ROLES}
+    return {role: _picture_data(draw_cell(genotype.cell(role))) for role in genotype.roles}
 
 
 def _picture_data(picture: Picture) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.statistics import average_statistics, cell_statistics, edge_statistics
 from prnas.space.change import Change
 from prnas.space.derivation import derive
-from prnas.space.genotype import ROLES, Genotype, Role
+from prnas.space.genotype import Genotype
 from prnas.space.pools import CellWeights, Pools
+from prnas.space.shape import ROLES, Role
 
 # Morphing steps that are counted at most: without limits on the space, the numbers explode.
 MOST_STEPS = 12
@@ -42,12 +43,16 @@ def prune_and_replace(
         limits = (derivation.max_skips_normal, derivation.max_skips_reduction)
         bounds = zip(ROLES, limits, strict=True)
         most_skips: dict[Role, int] = {role: bound for role, bound in bounds if bound is not None}
-        genotype, change = derive(pools, weights, generator, most_skips, scores)
+        output = config.network.output
+        genotype, change = derive(pools, weights, generator, most_skips, scores, output)
         return Decision(change, pools.apply(change), genotype)
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
-    evolved = [pools.cell(role).evolve(weights[role], *rule, scores=scores) for role in ROLES]
-    (normal, normal_change), (reduction, reduction_change) = evolved
-    return Decision(Change(normal_change, reduction_change), Pools(normal, reduction), None)
+    evolved = {
+        role: pools.cell(role).evolve(weights[role], *rule, scores=scores) for role in pools.roles
+    }
+    after = Pools.of({role: cell for role, (cell, _) in evolved.items()})
+    change = Change.of({role: cell_change for role, (_, cell_change) in evolved.items()})
+    return Decision(change, after, None)
 
 
 def cycle_record(
@@ -62,9 +67,9 @@ def cycle_record(
         cycle=number,
         pools={
             role: [[op.label for op in edge.candidates] for edge in pools.cell(role).edges]
-            for role in ROLES
+            for role in pools.roles
         },
-        architecture={role: [list(edge) for edge in weights[role]] for role in ROLES},
+        architecture={role: [list(edge) for edge in weights[role]] for role in pools.roles},
         change=decision.change.to_json(),
         statistics=_statistics(decision.pools, decision.change, config),
     )
@@ -79,7 +84,7 @@ def _statistics(pools: Pools, change: Change, config: SearchConfig) -> dict[str,
         return data
 
     result: dict[str, Any] = {"average": plain(average_statistics(pools, change))}
-    for role in ROLES:
+    for role in pools.roles:
         cell, changes = pools.cell(role), change.cell(role)
         pairs = zip(cell.edges, changes.edges, strict=True)
         result[role] = {

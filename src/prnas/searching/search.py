@@ -20,10 +20,10 @@ from prnas.searching.execution import SupernetExecution
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
-from prnas.space.genotype import ROLES, Role
 from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
+from prnas.space.shape import Role
 
 
 class Search(Run[SearchConfig, SearchState, SearchResult]):
@@ -61,7 +61,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         """Those of the first cycle's supernet."""
         network, first = config.network, config.schedule.cycles[0]
         return supernet_macs(
-            Pools.initial(network.nodes, config.space.initial_pool),
+            Pools.initial(network.nodes, config.space.initial_pool, network.shape),
             first.channels or network.channels,
             first.cells or network.cells,
             data.num_classes,
@@ -160,7 +160,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
                 edge.detach().cpu().double().tolist()
                 for edge in supernet.architecture_weights(role)
             ]
-            for role in ROLES
+            for role in supernet.pools.roles
         }
 
     def _compile(self) -> None:

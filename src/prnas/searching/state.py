@@ -33,7 +33,8 @@ class SearchState(RunState):
         self.config, self.data, self.processes = config, data, processes
         self.decisions = Random(config.seed)
         self.genotype: Genotype | None = None  # after the last cycle
-        pools = Pools.initial(config.network.nodes, config.space.initial_pool)
+        network = config.network
+        pools = Pools.initial(network.nodes, config.space.initial_pool, network.shape)
         if saved is not None:
             if self.position.epoch > self.cycle.epochs:
                 raise ValueError(f"the cycle has {self.cycle.epochs} epochs")

@@ -6,7 +6,7 @@ from prnas.space.pools import edge_positions
 
 # In units of one separable 3x3 convolution, as the `cost` of an operation:
 KERNEL_COST = 1.4  # a convolution of the largest kernel
-CELL_COST = 2.0  # the two 1x1 convolutions that every cell begins with
+CELL_COST = 2.0  # the two 1x1 convolutions that every cell of DARTS' network begins with
 # In units of a weight step on as many images, as measured on a CPU:
 ARCHITECTURE_STEP = 0.5  # forward and backward, but no gradients of weights
 VALIDATION = 0.15  # forward only, in large batches
@@ -21,10 +21,11 @@ def epoch_work(config: SearchConfig, number: int) -> list[float]:
     images, after the grace epochs architecture weights as often, and validates on the other half.
     """
     cycle = config.schedule.cycles[number]
-    edges = len(edge_positions(config.network.nodes))
+    edges = len(edge_positions(config.network.nodes, config.network.shape))
     cells = cycle.cells or config.network.cells
     channels = cycle.channels or config.network.channels
-    supernet = cells * channels * (edges * pool_costs(config)[number] + CELL_COST)
+    inputs = CELL_COST if config.network.shape.network == "darts" else 0.0
+    supernet = cells * channels * (edges * pool_costs(config)[number] + inputs)
     share = config.data.architecture_share
     work: list[float] = []
     for epoch in range(cycle.epochs):

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from prnas.config.search import SearchConfig
 from prnas.space.analysis.statistics import PoolStatistics, average_statistics, cell_statistics
 from prnas.space.change import CellChange, Change
-from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import CellPools, Pools
+from prnas.space.shape import Role
 from prnas.terminal.amounts import counted
 
 MOST_NAMED = 8  # Operations in a list; a cycle's end may bring dozens of new ones.
@@ -23,7 +23,7 @@ def heading(config: SearchConfig, cycle: int, pools: str) -> str:
 
 def pools_in_short(pools: Pools) -> str:
     """'28 pools of 6 (50 % conv, 33 % pool, 17 % skip)'."""
-    sizes = [len(pool.candidates) for role in ROLES for pool in pools.cell(role).edges]
+    sizes = [len(pool.candidates) for role in pools.roles for pool in pools.cell(role).edges]
     least, most = min(sizes), max(sizes)
     size = str(most) if least == most else f"{least} to {most}"
     return f"{len(sizes)} pools of {size} ({shares(average_statistics(pools))})"
@@ -40,7 +40,7 @@ def shares(statistics: PoolStatistics) -> str:
 
 def ending(change: Change, pools: Pools) -> list[tuple[Role, list[str]]]:
     """For each cell: what was pruned, what is new, and what its pools hold now."""
-    return [(role, _cell(change.cell(role), pools.cell(role))) for role in ROLES]
+    return [(role, _cell(change.cell(role), pools.cell(role))) for role in pools.roles]
 
 
 def _cell(change: CellChange, pools: CellPools) -> list[str]:
