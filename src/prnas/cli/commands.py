@@ -16,6 +16,9 @@ SETTING = Parameter(
     help="darts-like, depth-restricted, unrestricted, nasbench201, nasbench201-growing, or a YAML "
     "file with limits and initial_pool of your own. Without it, all of them are compared."
 )
+CELL = Parameter(
+    help="'|op~0|+|op~0|op~1|+|op~0|op~1|op~2|', a genotype file, or the folder of a search."
+)
 DATA = Parameter(
     help="digits, cifar10, cifar100, fashion-mnist, folder:PATH or npz:PATH. Without it, the sets "
     "are listed."
@@ -41,14 +44,11 @@ def zoo(name: str | None = None, /, *, as_json: AsJson = False) -> None:
     run(name, as_json)
 
 
-def truth(cell: str, /, *, as_json: AsJson = False) -> None:
-    """Look up the true accuracy of a cell of NAS-Bench-201.
-
-    :param cell: '|op~0|+|op~0|op~1|+|op~0|op~1|op~2|', a genotype file, or a run's folder.
-    """
+def truth(*cells: Annotated[str, CELL], as_json: AsJson = False) -> None:
+    """Look up the true accuracy of cells of NAS-Bench-201, also of those that searches found."""
     from prnas.commands.truth import run
 
-    run(cell, as_json)
+    run(cells, as_json)
 
 
 def draw(genotype: str, /, *, out: Output = None) -> None:
