@@ -128,7 +128,7 @@ def test_a_space_in_a_file(tmp_path: Path) -> None:
         (["data.flip=maybe"], "data.flip: must be a valid boolean"),
         (["schedule.cycles.0.grace_epochs=16"], "cycles[0]: grace_epochs (16) exceed"),
         (["space.initial_pool=[skip, conv 3x3]"], "3 candidates are to stay, but the pools hold 2"),
-        (["network.output=sum"], "network.output: must be 'concat' or 'mean', got 'sum'"),
+        (["network.output=max"], "must be 'concat', 'mean', 'sum' or 'last', got 'max'"),
     ],
 )
 def test_bad_overrides(overrides: list[str], said: str) -> None:
