@@ -137,9 +137,7 @@ def main() -> None:
         else:
             print_device_peak(step, options.device)
         return
-    print(
-        f"{CELLS} cells, {CHANNELS} channels, 32x32, {options.device}, {options.threads} threads,"
-    )
+    print(f"{CELLS} cells, {CHANNELS} channels, 32x32, {options.device},")
     print(f"{options.threads} threads, PyTorch {torch.__version__}")
     ways = ["textbook", *(way for way in options.ways if way != "textbook")]
     for stage in options.stages:

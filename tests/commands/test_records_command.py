@@ -33,14 +33,14 @@ def test_epochs_of_a_search_as_csv(here: Cli) -> None:
     text = here.good("records", str(SEARCH), "--csv")
     assert text == here.good("records", str(SEARCH))  # it is the default
     assert text.startswith(
-        "run,task,seed,cycle,cycle_epoch,epoch,grace,part,measure,value\n"
+        "run,task,seed,cycle,epoch,total_epoch,grace,part,measure,value\n"
         "search-finished,search,0,1,1,1,true,weights,accuracy,"
     )
     rows = rows_of(text)
     epochs = epochs_of(SEARCH)
-    places = list(dict.fromkeys((r["cycle"], r["cycle_epoch"], r["epoch"]) for r in rows))
+    places = list(dict.fromkeys((r["cycle"], r["epoch"], r["total_epoch"]) for r in rows))
     assert places == [("1", "1", "1"), ("1", "2", "2"), ("2", "1", "3"), ("2", "2", "4")]
-    keys = ("epoch", "part", "measure")
+    keys = ("total_epoch", "part", "measure")
     values = {tuple(row[key] for key in keys): float(row["value"]) for row in rows}
     assert len(values) == len(rows)  # no measure has two rows
     for number, record in enumerate(epochs, 1):
@@ -52,7 +52,7 @@ def test_epochs_of_a_search_as_csv(here: Cli) -> None:
         assert values[str(number), "all", "batch_size"] == record.batch
         assert values[str(number), "all", "peak_memory"] == record.memory
         assert values[str(number), "architecture", "seconds"] == record.seconds_for["architecture"]
-    grace = {(row["cycle_epoch"], row["grace"]) for row in rows}
+    grace = {(row["epoch"], row["grace"]) for row in rows}
     assert grace == {("1", "true"), ("2", "false")}
 
 
@@ -61,7 +61,7 @@ def test_a_training_calls_testing_the_same_in_seconds_and_scores(here: Cli) -> N
     assert {(row["task"], row["cycle"], row["grace"]) for row in rows} == {
         ("retrain", "1", "false")
     }
-    assert [row["epoch"] for row in rows if row["measure"] == "steps"] == list("12345")
+    assert [row["total_epoch"] for row in rows if row["measure"] == "steps"] == list("12345")
     by_part: dict[str, set[str]] = {}
     for row in rows:
         by_part.setdefault(row["part"], set()).add(row["measure"])
@@ -93,11 +93,11 @@ def test_candidates_and_their_architecture_weights(here: Cli) -> None:
     rows = rows_of(here.good("records", str(SEARCH), str(TRAINING), "--candidates"))
     cycles = [one for one in read_records(SEARCH / "records.jsonl") if isinstance(one, CycleRecord)]
     expected = [
-        (str(cycle.cycle + 1), role, str(edge), label, str(weight))
+        (str(cycle.cycle), role, str(edge), label, str(weight))
         for cycle in cycles
         for role in ("normal", "reduction")
         for edge, pool in enumerate(cycle.pools[role], 1)
-        for label, weight in zip(pool, cycle.architecture[role][edge - 1], strict=True)
+        for label, weight in zip(pool, cycle.architecture_weights[role][edge - 1], strict=True)
     ]
     keys = ("cycle", "cell", "edge", "candidate", "architecture_weight")
     assert [tuple(row[key] for key in keys) for row in rows] == expected
@@ -146,7 +146,7 @@ def test_mistakes(
     odd = write_search(tmp_path / "odd", cycles=1) / "records.jsonl"
     lines = [json.loads(line) for line in odd.read_text().splitlines()]
     cycle = next(line for line in lines if line["type"] == "cycle")
-    cycle["architecture"]["normal"].pop()
+    cycle["architecture_weights"]["normal"].pop()
     odd.write_text("".join(json.dumps(line) + "\n" for line in lines))
     wrong = write_search(tmp_path / "line", cycles=1) / "records.jsonl"
     first, *_ = wrong.read_text().splitlines()

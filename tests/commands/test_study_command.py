@@ -57,7 +57,7 @@ def test_a_study_that_is_killed_and_stopped_goes_on_to_the_same_end(tmp_path: Pa
     process.send_signal(signal.SIGINT)
     code, out, err = finish(process)
     assert (code, err) == (130, "")
-    assert "stopped; everything is kept" in out
+    assert "stopped; everything is saved" in out
     assert "prnas study runs/tiny" in out
 
     code, out, err = finish(prnas("study", "runs/tiny", cwd=tmp_path))

@@ -159,7 +159,7 @@ def test_the_auxiliary_head_pools_as_published() -> None:
     expected = head.classifier(head.features(pooled).flatten(1))
     assert torch.equal(head(x), expected)
     assert nn.AvgPool2d(5, 2)(torch.zeros(1, 1, 7, 7)).shape[2:] == (2, 2)
-    place = {len(plan.cells): plan.auxiliary_place for plan in (small(), build(SMALL, 4, 20))}
+    place = {len(plan.cells): plan.auxiliary_index for plan in (small(), build(SMALL, 4, 20))}
     assert place == {3: 2, 20: 13}
 
 

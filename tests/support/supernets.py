@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from prnas.config.search import ArchitectureConfig
 from prnas.nets import plain_supernet
-from prnas.nets.relaxation import Softmax
+from prnas.nets.relaxation import Relaxation, Softmax
 from prnas.nets.search_cell import ActiveCell
 from prnas.nets.supernet import Supernet
 from prnas.space.change import EdgeChange, Pruned
@@ -95,6 +95,20 @@ def our_name(name: str, supernet: Supernet) -> str:
                 source = pools.positions[int(edge)][1]
                 return f"cells.{index}.pool_bns.{source}-{op.kind}-{op.kernel}.{tensor}"
     return name
+
+
+def plain_logits(
+    twin: plain_supernet.Supernet, relaxation: Relaxation, images: torch.Tensor
+) -> torch.Tensor:
+    """What the plain supernet makes of images if candidates are mixed by another relaxation."""
+    mixing = {
+        role: relaxation.mix(role, list(twin.architecture[role].parameters()), None)
+        for role in twin.architecture
+    }
+    before_last, last = twin.stem(images)
+    for cell in twin.cells:
+        before_last, last = last, cell(before_last, last, mixing[cell.role])  # pyright: ignore
+    return twin.classifier(last.mean(dim=(2, 3)))
 
 
 def check_equal(ours: Supernet, twin: plain_supernet.Supernet, images: torch.Tensor) -> None:

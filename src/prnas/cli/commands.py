@@ -13,8 +13,8 @@ TrainedModel = Annotated[
 ]
 RunFolder = Annotated[Path, Parameter(help="A run's folder, or a folder of seed-0, seed-1, …")]
 SETTING = Parameter(
-    help="darts-like, depth-restricted, unrestricted, or a YAML file with limits and initial_pool "
-    "of your own. Without it, all three are compared."
+    help="darts-like, depth-restricted, unrestricted, nasbench201, nasbench201-growing, or a YAML "
+    "file with limits and initial_pool of your own. Without it, all of them are compared."
 )
 DATA = Parameter(
     help="digits, cifar10, cifar100, fashion-mnist, folder:PATH or npz:PATH. Without it, the sets "
@@ -39,6 +39,16 @@ def zoo(name: str | None = None, /, *, as_json: AsJson = False) -> None:
     from prnas.commands.zoo import run
 
     run(name, as_json)
+
+
+def truth(cell: str, /, *, as_json: AsJson = False) -> None:
+    """Look up the true accuracy of a cell of NAS-Bench-201.
+
+    :param cell: '|op~0|+|op~0|op~1|+|op~0|op~1|op~2|', a genotype file, or a run's folder.
+    """
+    from prnas.commands.truth import run
+
+    run(cell, as_json)
 
 
 def draw(genotype: str, /, *, out: Output = None) -> None:
@@ -171,7 +181,7 @@ def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> No
 
 
 COMMANDS = (
-    *(space, zoo, draw, recipes, data, config),
+    *(space, zoo, truth, draw, recipes, data, config),
     *(search, retrain, study),
     *(evaluate, predict, export),
     *(report, watch, records),

@@ -53,8 +53,8 @@ class SpaceOptions(Options):
     """Draw the graph of the morphisms to this .svg, .png or .pdf file."""
     steps: Annotated[int, whole(0, 12)] = 5
     """How many morphing steps to count, 0 to 12."""
-    shape: ShapeName = "darts"
-    """What the cells that are counted look like."""
+    shape: ShapeName | None = None
+    """What the cells that are counted look like. Default: those that the setting is for."""
     as_json: AsJson = False
 
 

@@ -13,7 +13,7 @@ DEFAULT_RECIPE = "retrain-quick"
 # Keys of the data section that a training inherits from the search whose cells it trains.
 INHERITED = (
     *("name", "root", "image_size", "images", "test_share", "broken", "storage", "workers"),
-    *("flip", "crop_padding"),
+    *("flip", "crop_padding", "padding_color"),
 )
 
 

@@ -145,7 +145,7 @@ def _end(folder: Path, plan: Plan, outcome: Outcome, results: StudyResults) -> N
         text = f"prnas: job {number} ({plan.jobs[number - 1].path}) was given up: {reason}"
         print(text, file=sys.stderr)
     if outcome.signal:
-        show("", "stopped; everything is kept. To go on:", f"  {command}")
+        show("", "stopped; everything is saved. To go on:", f"  {command}")
         sys.exit(signals.EXIT + outcome.signal)
     if outcome.failed or not results.whole:
         show("", "when that is mended, go on:", f"  {command}")

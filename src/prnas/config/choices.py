@@ -10,5 +10,7 @@ Execution = Literal["fused", "plain"]
 ExecutionChoice = Literal["auto", "fused", "plain"]
 # What cells look like, by name.
 ShapeName = Literal["darts", "nasbench201"]
+# What judges candidates: architecture weights, measured worth, or both.
+Scoring = Literal["weights", "removal", "saliency", "blend", "paths"]
 DataPart = Literal["test", "train", "all"]
 ExportFormat = Literal["safetensors", "onnx", "pt2", "python"]

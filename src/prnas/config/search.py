@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
-from prnas.config.choices import ExecutionChoice
-from prnas.config.numbers import Decay, Portion, Rate, Share
+from prnas.config.choices import ExecutionChoice, Scoring
+from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share, Size
 from prnas.config.sections import (
     BatchConfig,
     ComputeConfig,
@@ -68,6 +68,7 @@ class WeightsConfig(Section):
     lr: Rate = 0.025
     lr_min: Decay = 0.01
     momentum: Portion = 0.9
+    nesterov: bool = False
     weight_decay: Decay = 3e-4
     gradient_norm: Rate = 5.0
 
@@ -75,13 +76,15 @@ class WeightsConfig(Section):
     def _falls(self) -> Self:
         if self.lr_min > self.lr:
             raise ValueError(f"lr_min ({self.lr_min}) must not exceed lr ({self.lr})")
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov needs a momentum above 0")
         return self
 
 
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
 # A new one has a line here and a class of that name in nets/relaxation.py or searching/step.py.
 RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
-STEPS: list[str] = ["first-order"]
+STEPS: list[str] = ["first-order", "none", "sampled"]
 
 
 def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
@@ -98,10 +101,32 @@ class ArchitectureConfig(Section):
 
     relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
     step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
-    lr: Rate = 6e-4
+    lr: RateOrAuto = 6e-4  # "auto": so that the rates of a cycle's steps add up to `travel`.
+    travel: Rate = 1.0  # Without effect if `lr` is a number.
     betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
     weight_decay: Decay = 1e-3
     gradient_norm: Rate = 5.0
+    # What judges candidates at a cycle's end: their architecture weights, or their measured worth.
+    scoring: Scoring = "weights"
+    renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
+
+    @model_validator(mode="after")
+    def _has_something_to_judge_by(self) -> Self:
+        if self.step in ("none", "sampled") and self.scoring in ("weights", "blend"):
+            raise ValueError(
+                f"step '{self.step}' trains no architecture weights, so that scoring "
+                f"'{self.scoring}' would be by chance: set scoring to paths, removal or saliency"
+            )
+        return self
+
+
+class EvidenceConfig(Section):
+    """How candidates' worth is measured at the end of a cycle, on the architecture half."""
+
+    # none: nothing beyond what the scoring itself needs.
+    measure: Literal["auto", "none"] = "auto"
+    share: Annotated[float, Field(gt=0, le=100)] = 0.2  # Of the cycle's computation, at most.
+    images: Size = 1024  # At most.
 
 
 class DerivationConfig(Section):
@@ -140,6 +165,7 @@ class SearchConfig(RunConfig):
     data: DataConfig = DataConfig()
     weights: WeightsConfig = WeightsConfig()
     architecture: ArchitectureConfig = ArchitectureConfig()
+    evidence: EvidenceConfig = EvidenceConfig()
     batch: BatchConfig = BatchConfig()
     derivation: DerivationConfig = DerivationConfig()
     validation: ValidationConfig = ValidationConfig()

@@ -1,11 +1,13 @@
 """Augmentation: random variation of each image, in whole batches on their device."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 from prnas.data.dataset import Normalization
+from prnas.nets.devices import to_device
 
 # Random numbers for each image: flip, crop (down, right), centre of Cutout (down, right).
 _DRAWS = 5
@@ -13,16 +15,18 @@ _DRAWS = 5
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Pad and crop, flip, normalise, Cutout, in this order, as DARTS does.
+    """Pad and crop, flip, normalise, Cutout.
 
-    Pixels outside the image, and those that are cut out, are zero after normalisation, which is
-    the mean colour.
+    Pixels that are cut out are zero after normalisation, which is the mean colour. So are pixels
+    outside the image, as if they were padded after normalisation, which is the paper's order; or
+    they are black, as in DARTS, which pads before it.
     """
 
     flip: bool
     crop_padding: int
     cutout: int  # Side of the square that is cut out; 0: none.
     normalization: Normalization
+    padding_color: Literal["mean", "black"] = "mean"
 
     def __call__(
         self, images: Tensor, generator: torch.Generator, total: int | None = None, offset: int = 0
@@ -47,13 +51,17 @@ class Augmentation:
         from_columns = columns + shifts[:, 1:]
         seen_rows = (from_rows >= 0) & (from_rows < height)
         seen_columns = (from_columns >= 0) & (from_columns < width)
-        shown = seen_rows[:, :, None] & seen_columns[:, None, :]
+        inside = seen_rows[:, :, None] & seen_columns[:, None, :]
+        is_black = self.padding_color == "black"
+        shown = torch.ones_like(inside) if is_black else inside
         if self.cutout:
             cut_rows = _near(draws[:, 3:4], height, self.cutout)
             cut_columns = _near(draws[:, 4:5], width, self.cutout)
             shown &= ~(cut_rows[:, :, None] & cut_columns[:, None, :])
         pixels = _moved(images, from_rows.clamp_(0, height - 1), from_columns.clamp_(0, width - 1))
-        return plain(pixels, self.normalization).mul_(shown[:, None].to(images.device))
+        if is_black:
+            pixels *= to_device(inside[:, None], images.device)
+        return plain(pixels, self.normalization).mul_(to_device(shown[:, None], images.device))
 
 
 def plain(images: Tensor, normalization: Normalization) -> Tensor:
@@ -66,7 +74,7 @@ def plain(images: Tensor, normalization: Normalization) -> Tensor:
 def _moved(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Images whose pixel (y, x) was at `rows[i, y]`, `columns[i, x]` in image i."""
     number, channels, height, width = images.shape
-    rows, columns = rows.to(images.device), columns.to(images.device)
+    rows, columns = to_device(rows, images.device), to_device(columns, images.device)
     indices = (rows[:, :, None] * width + columns[:, None, :]).view(number, 1, height * width)
     moved = images.flatten(2).gather(2, indices.expand(number, channels, height * width))
     return moved.view_as(images)

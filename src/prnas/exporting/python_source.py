@@ -278,15 +278,15 @@ def _needed(files: Sequence[dict[str, str]], code: Iterable[str]) -> list[str]:
     names, needed = _names(code), set[str]()
     while names:
         name = names.pop()
-        found = [definitions[name] for definitions in files if name in definitions]
-        if len(found) > 1:
+        sources = [definitions[name] for definitions in files if name in definitions]
+        if len(sources) > 1:
             raise UserError(
                 f"no Python file can be written: '{name}', which your operation defines, is a name "
                 "in prnas.nets.plain or another operation's file too"
             )
-        if found and name not in needed:
+        if sources and name not in needed:
             needed.add(name)
-            names |= _names(found)
+            names |= _names(sources)
     return [text for file in files for name, text in file.items() if name in needed]
 
 

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from prnas.nets.devices import to_device
 from prnas.nets.kernels.batch_norm import BatchNorm
-from prnas.nets.operations import ConvChain, ReluFirst, projections
+from prnas.nets.operations import ConvChain, ReluConvBN, ReluFirst, projections
 from prnas.nets.operations import build as build_operation
 from prnas.nets.weights import construct
 from prnas.space import genotype as space
@@ -41,7 +42,7 @@ def mask(
     # Drawn where the generator lives (the CPU), so that every device drops the same.
     index = generator.device if generator is not None else x.device
     kept = torch.empty(shape, dtype=x.dtype, device=index).bernoulli_(keep, generator=generator)
-    return (kept / keep).to(x.device)
+    return to_device(kept / keep, x.device)
 
 
 class Cell(nn.Module):
@@ -94,8 +95,8 @@ class Cell(nn.Module):
                 else:
                     part = operation(states[source])
                 drops = drop_probability > 0 and not isinstance(operation, nn.Identity)
-                kept = paths(part, drop_probability, generator) if drops else None
-                parts.append((part, kept))
+                drop_mask = paths(part, drop_probability, generator) if drops else None
+                parts.append((part, drop_mask))
             states.append(_sum(parts))
         out = joined([states[state] for state in self.concat], self.output)
         if not rectify:
@@ -120,17 +121,17 @@ def joined(nodes: Sequence[Tensor], output: Output) -> Tensor:
 def _sum(parts: Sequence[tuple[Tensor, Tensor | None]]) -> Tensor:
     """The sum of images, each times its mask if there is one, in as few passes as can be."""
     if len(parts) != 2:
-        total, kept = parts[0]
-        total = total if kept is None else total * kept
-        for part, kept in parts[1:]:
-            total = total + part if kept is None else torch.addcmul(total, part, kept)
+        total, factor = parts[0]
+        total = total if factor is None else total * factor
+        for part, factor in parts[1:]:
+            total = total + part if factor is None else torch.addcmul(total, part, factor)
         return total
-    (first, first_kept), (second, second_kept) = parts
-    if first_kept is None:
-        first, first_kept, second, second_kept = second, second_kept, first, first_kept
-    if first_kept is None:
+    (first, first_mask), (second, second_mask) = parts
+    if first_mask is None:
+        first, first_mask, second, second_mask = second, second_mask, first, first_mask
+    if first_mask is None:
         return first + second
-    return torch.addcmul(second if second_kept is None else second * second_kept, first, first_kept)
+    return torch.addcmul(second if second_mask is None else second * second_mask, first, first_mask)
 
 
 class AuxiliaryHead(nn.Module):
@@ -197,25 +198,13 @@ class CifarStem(nn.Module):
         return x, x
 
 
-class ReluConvBN3x3(ReluFirst):
-    """ReLU, 3 x 3 convolution, BN, as residual blocks have it."""
-
-    def __init__(self, c_in: int, c_out: int, stride: int) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(c_in, c_out, 3, stride, padding=1, bias=False)
-        self.bn = BatchNorm(c_out)
-
-    def of_rectified(self, x: Tensor) -> Tensor:
-        return self.bn(self.conv(x))
-
-
 class ResidualBlock(nn.Module):
     """Halves images: two 3 x 3 convolutions, beside them a 2 x 2 mean and a 1 x 1 convolution."""
 
     def __init__(self, c_in: int, c_out: int) -> None:
         super().__init__()
-        self.first = ReluConvBN3x3(c_in, c_out, stride=2)
-        self.second = ReluConvBN3x3(c_out, c_out, stride=1)
+        self.first = ReluConvBN(c_in, c_out, affine=True, kernel=3, stride=2)
+        self.second = ReluConvBN(c_out, c_out, affine=True, kernel=3)
         self.pool = nn.AvgPool2d(2, ceil_mode=True)  # rounded as stride 2 is
         self.shortcut = nn.Conv2d(c_in, c_out, 1, bias=False)
 
@@ -263,10 +252,10 @@ class Network(nn.Module):
         self.rectifies = shape.network == "darts"  # what cells read
         self.blocks = residual_blocks(plans)
         self.cells = nn.ModuleList(Cell(genotype.cell(plan.role), plan, output) for plan in plans)
-        self.auxiliary_place = reduction_places(cells)[1]
+        self.auxiliary_index = reduction_places(cells)[1]
         self.auxiliary = None
         if auxiliary:
-            plan = plans[self.auxiliary_place]
+            plan = plans[self.auxiliary_index]
             c_auxiliary = plan.channels * widths[plan.role]
             self.auxiliary = AuxiliaryHead(c_auxiliary, classes, AUXILIARY_STRIDE[stem])
         if shape.network == "residual":
@@ -276,11 +265,11 @@ class Network(nn.Module):
     def forward(
         self, images: Tensor, generator: torch.Generator | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
-        before_last, last = one, other = self.stem(images)
+        before_last, last = first, second = self.stem(images)
         if self.rectifies:
             # Whatever reads a stem wants its ReLU: made once. Not in place: hooks may keep it.
-            before_last = F.relu(one)
-            last = before_last if other is one else F.relu(other)
+            before_last = F.relu(first)
+            last = before_last if second is first else F.relu(second)
         drop = self.drop_path_probability if self.training else 0.0
         auxiliary_logits = None
         for index, cell in enumerate(self.cells):
@@ -288,7 +277,7 @@ class Network(nn.Module):
                 before_last = last = self.blocks[str(index)](last)
             rectify = self.rectifies and index < len(self.cells) - 1
             before_last, last = last, cell(before_last, last, drop, generator, rectify)
-            if self.training and self.auxiliary is not None and index == self.auxiliary_place:
+            if self.training and self.auxiliary is not None and index == self.auxiliary_index:
                 auxiliary_logits = self.auxiliary(last)
         if not self.rectifies:
             last = F.relu(self.bn(last))

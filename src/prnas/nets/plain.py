@@ -64,6 +64,12 @@ def conv_1x7_7x1(c: int, stride: int) -> nn.Module:
     return named(relu=nn.ReLU(), row=row, column=column, bn=nn.BatchNorm2d(c))
 
 
+def plain_conv(c: int, stride: int, kernel: int) -> nn.Module:
+    """A full convolution, as those of NAS-Bench-201."""
+    full = nn.Conv2d(c, c, kernel, stride, kernel // 2, bias=False)
+    return named(relu=nn.ReLU(), conv=full, bn=nn.BatchNorm2d(c))
+
+
 def pool(c: int, stride: int, kind: str, kernel: int) -> nn.Module:
     if kind == "max":
         return nn.MaxPool2d(kernel, stride, padding=kernel // 2)
@@ -475,6 +481,7 @@ MODULES: dict[type[space.Operation], Callable[..., nn.Module]] = {
     space.Pool: pool,
     space.Skip: skip,
     space.Conv1x7x1: conv_1x7_7x1,
+    space.PlainConv: plain_conv,
     space.Zero: Zero,
 }
 assert MODULES.keys() == set(space.OPERATIONS.values()), "every operation has a module"

@@ -35,7 +35,7 @@ from prnas.nets.operations import (
 )
 from prnas.space.change import Added, CellChange
 from prnas.space.network_plan import CellPlan
-from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
+from prnas.space.operations import Conv, Operation, PlainConv, Pool, Skip, Zero
 from prnas.space.pools import CellPools
 from prnas.space.shape import Output
 
@@ -55,7 +55,7 @@ class Feature(NamedTuple):
 
 RAW = Feature("raw")
 RELU = Feature("relu")
-EVERY_SECOND = Feature("every second")  # pixel of the ReLU, both ways
+EVERY_SECOND = Feature("every second")  # the ReLU, subsampled by 2 in height and width
 FACTORIZED = Feature("factorized")  # the two images that a factorized reduction reads
 
 
@@ -305,6 +305,9 @@ class SearchCell(nn.Module):
             case Conv():
                 stride = self.stride(self.pools.positions[edge][1])
                 return _conv_path(op, module, stride, height, width)
+            case PlainConv(kernel=1):
+                stride = self.stride(self.pools.positions[edge][1])
+                return (RELU if stride == 1 else EVERY_SECOND), [_pointwise_link(module)]
             case Pool():
                 return Feature(op.kind, op.kernel), []
             case Skip() if isinstance(module, FactorizedReduction):
@@ -312,7 +315,7 @@ class SearchCell(nn.Module):
             case Skip():
                 return (Feature("dropped", edge, index) if dropping else RAW), []
             case _:
-                return Feature("module", edge, index), []  # any other operation runs as it is
+                return Feature("module", edge, index), []
 
 
 def _mixed(
@@ -360,7 +363,9 @@ class StateFeatures(dict[Feature, Tensor]):
                 return x * mask(x, x.shape, self.cell.skip_dropout, self.generator)
             case _:
                 module = self.cell.operations[number][candidate]  # pyright: ignore[reportIndexIssue]
-                return module(x).contiguous(memory_format=torch.channels_last)
+                # Any other operation runs as it is.
+                output = module(self[RELU], True) if isinstance(module, ReluFirst) else module(x)
+                return output.contiguous(memory_format=torch.channels_last)
 
 
 def bn_name(state: int, kind: str, kernel: int) -> str:

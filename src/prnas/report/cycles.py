@@ -55,7 +55,7 @@ class Cycles:
         for role in self.roles:
             edges = [[_operation(label) for label in pool] for pool in record.pools[role]]
             changes = change.cell(role).edges
-            weights = record.architecture[role]
+            weights = record.architecture_weights[role]
             if not len(edges) == len(changes) == len(weights):
                 raise FormatError(
                     [f"cycle {record.cycle}: the {role} cell's edges differ in number"]

@@ -139,13 +139,13 @@ def _results(name: str, views: Sequence[View], configs: Mapping[str, Sequence[in
         figure = Figure(figsize=(COLUMN, height))
         figure.subplots_adjust(left=0.3, right=0.97, bottom=0.42 / height, top=1 - 0.06 / height)
         axes = figure.add_subplot()
-        for place, values in enumerate(rows.values()):
-            color = COLORS[RUN_COLORS[place % len(RUN_COLORS)]]
-            axes.plot(values, [place] * len(values), "o", color=color, alpha=0.55, markersize=3)
+        for row, values in enumerate(rows.values()):
+            color = COLORS[RUN_COLORS[row % len(RUN_COLORS)]]
+            axes.plot(values, [row] * len(values), "o", color=color, alpha=0.55, markersize=3)
             if len(values) > 1:
                 middle, deviation = fmean(values), stdev(values)
                 axes.errorbar(
-                    *([middle], [place + 0.25]),
+                    *([middle], [row + 0.25]),
                     xerr=[deviation],
                     **{"fmt": "|", "color": color, "markersize": 5, "linewidth": 0.9, "capsize": 2},
                 )
@@ -231,8 +231,8 @@ def _together(plots: Sequence[Plot], epochs: Epochs) -> Figure:
         _draw(figure.add_subplot(rows, columns, number), plot, epochs, legend)
     if epochs.same_lines:
         lines, labels = figure.axes[0].get_legend_handles_labels()
-        place = {"loc": "upper left", "bbox_to_anchor": (0.05, 1.0), "borderaxespad": 0.3}
-        figure.legend(lines, labels, ncols=NAMES_A_ROW, **LEGEND | place)
+        position = {"loc": "upper left", "bbox_to_anchor": (0.05, 1.0), "borderaxespad": 0.3}
+        figure.legend(lines, labels, ncols=NAMES_A_ROW, **LEGEND | position)
     return figure
 
 
@@ -259,8 +259,8 @@ def _draw(axes: Axes, plot: Plot, epochs: Epochs, legend: bool) -> None:
         axes.spines[side].set_visible(False)
     if legend:
         fits = sum(len(line.label) + 6 for line in plot.lines) <= WIDEST_LEGEND
-        place = {} if fits else {"loc": "best", "bbox_to_anchor": None, "borderaxespad": 0.3}
-        axes.legend(ncols=len(plot.lines) if fits else 1, **LEGEND | place)
+        position = {} if fits else {"loc": "best", "bbox_to_anchor": None, "borderaxespad": 0.3}
+        axes.legend(ncols=len(plot.lines) if fits else 1, **LEGEND | position)
 
 
 def _line(axes: Axes, line: Line, scale: float) -> None:

@@ -1,5 +1,6 @@
 """A search for the page: its cycles, its genotype, its head."""
 
+from dataclasses import asdict
 from typing import Any, get_args
 
 from prnas.config.search import RELAXATIONS
@@ -10,6 +11,7 @@ from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.records import CycleRecord, GenotypeRecord, Record
 from prnas.space.genotype import Genotype
+from prnas.space.nasbench201.truth import DATA_SETS, truth_of
 from prnas.space.network_size import network_size
 from prnas.space.scores import softmax
 from prnas.space.shape import DARTS, CellShape, NetworkKind, Output, shape_from_data
@@ -63,6 +65,7 @@ class SearchView(View):
             "network": self._network(),
             "cycles": self.cycles.data(),
             "genotype": self._genotype(),
+            "truth": self._truth(),
         }
 
     def _network(self) -> dict[str, Any] | None:
@@ -98,6 +101,13 @@ class SearchView(View):
         }
         return {"pictures": cell_pictures(self.genotype), "edges": edges}
 
+    def _truth(self) -> list[dict[str, Any]] | None:
+        """What NAS-Bench-201 says of the genotype, for each data set; most have no such truth."""
+        truth = None if self.genotype is None else truth_of(self.genotype)
+        if truth is None:
+            return None
+        return [{"title": one.title, **asdict(truth.data_sets[one.name])} for one in DATA_SETS]
+
     def _facts(self) -> Facts:
         config = self.info.config
         name, size = text_at(config, "data.name"), whole_at(config, "data.image_size")
@@ -106,6 +116,8 @@ class SearchView(View):
         supernet = (whole_at(config, f"network.{key}") for key in ("cells", "nodes", "channels"))
         keys = ("weights.lr", "weights.lr_min", "architecture.lr")
         rates = [text_at(config, key) for key in keys]
+        if rates[-1] == "auto":
+            rates[-1] += phrase(" (travel {})", text_at(config, "architecture.travel"))
         return facts_of(
             ("Data", name and ", ".join(filter(None, (name, pixels, images)))),
             ("Setting", text_at(config, "space.name") or "?"),

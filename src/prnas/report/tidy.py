@@ -21,7 +21,7 @@ from prnas.space.change import Change
 
 Row = dict[str, Any]
 RUN = ("run", "task", "seed")
-COLUMNS = (*RUN, "cycle", "cycle_epoch", "epoch", "grace", "part", "measure", "value")
+COLUMNS = (*RUN, "cycle", "epoch", "total_epoch", "grace", "part", "measure", "value")
 CANDIDATE_COLUMNS = (
     *(*RUN, "cycle", "cell", "edge", "candidate", "architecture_weight", "pruned"),
 )
@@ -35,9 +35,9 @@ def epoch_rows(folder: Path, name: str) -> Iterator[Row]:
     for record in records:
         if isinstance(record, EpochRecord):
             place = {
-                "cycle": record.cycle + 1,
-                "cycle_epoch": record.epoch + 1,
-                "epoch": record.total_epoch + 1,
+                "cycle": record.cycle,
+                "epoch": record.epoch,
+                "total_epoch": record.total_epoch,
                 "grace": record.grace,
             }
             for part, measure, value in _measures(record):
@@ -51,6 +51,8 @@ def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:
         yield part, "loss", score.loss
         yield part, "images", score.images
     yield next(iter(record.scores)), "learning_rate", record.lr
+    if record.architecture_lr is not None:
+        yield "architecture", "learning_rate", record.architecture_lr
     if record.drop_path is not None:
         yield WHOLE, "drop_path", record.drop_path
     yield WHOLE, "steps", record.steps
@@ -70,20 +72,20 @@ def candidate_rows(folder: Path, name: str) -> Iterator[Row]:
             try:
                 yield from _candidates(record, start)
             except (FormatError, ValueError, KeyError) as error:
-                raise UserError(f"{folder / RECORDS}, cycle {record.cycle + 1}: {error}") from None
+                raise UserError(f"{folder / RECORDS}, cycle {record.cycle}: {error}") from None
 
 
 def _candidates(record: CycleRecord, start: Row) -> Iterator[Row]:
     change = Change.from_json(record.change)
     for role in change.roles:
-        pools, weights = record.pools[role], record.architecture[role]
+        pools, weights = record.pools[role], record.architecture_weights[role]
         edges = zip(pools, weights, change.cell(role).edges, strict=True)
         for edge, (labels, numbers, changed) in enumerate(edges, 1):
             pruned = {candidate.op.label for candidate in changed.pruned}
             for label, weight in zip(labels, numbers, strict=True):
                 yield {
                     **start,
-                    "cycle": record.cycle + 1,
+                    "cycle": record.cycle,
                     "cell": role,
                     "edge": edge,
                     "candidate": label,

@@ -78,7 +78,7 @@ class Epochs:
             self._pending.append(record)
         if not isinstance(record, EpochRecord):
             return
-        names = ("lr", "drop_path", "batch", "seconds", "memory")
+        names = ("lr", "architecture_lr", "drop_path", "batch", "seconds", "memory")
         row: dict[str, float | None] = {name: getattr(record, name) for name in names}
         row["speed"] = record.images_per_second
         for name, score in record.scores.items():
@@ -91,7 +91,7 @@ class Epochs:
             column.append(rounded(row.get(name)))
         # A change of the batch size stands where its step was within the epoch.
         for change in self._pending:
-            position = self.done + min(change.step / max(record.steps, 1), 1.0)
+            position = self.done + min((change.step - 1) / max(record.steps, 1), 1.0)
             self.batches.append((round(position, 3), change.batch))
         self._pending.clear()
         self.seconds += record.seconds

@@ -1,19 +1,20 @@
 """The end of a cycle: prune and replace, or the genotype; and the record of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
 from prnas.config.search import RELAXATIONS, SearchConfig
-from prnas.runs.records import CycleRecord
+from prnas.runs.records import CycleRecord, Evidence
 from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.statistics import average_statistics, cell_statistics, edge_statistics
-from prnas.space.change import Change
+from prnas.space.change import CellChange, Change
 from prnas.space.derivation import derive
 from prnas.space.genotype import Genotype
-from prnas.space.pools import CellWeights, Pools
+from prnas.space.pools import CellPools, CellWeights, Pools
 from prnas.space.shape import ROLES, Role
+from prnas.space.worth import EdgeWorth
 
 # Morphing steps that are counted at most: without limits on the space, the numbers explode.
 MOST_STEPS = 12
@@ -21,7 +22,7 @@ MOST_STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the architecture weights decide at the end of a cycle."""
+    """What the architecture weights, or measured worth, decide at the end of a cycle."""
 
     change: Change
     pools: Pools  # after the change
@@ -34,8 +35,12 @@ def prune_and_replace(
     pools: Pools,
     weights: Mapping[Role, CellWeights],
     generator: Random,
+    worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
 ) -> Decision:
-    """Prune and replace what cycle `number` trained; the last one ends in the genotype."""
+    """Prune and replace what cycle `number`, from 0, trained; the last one ends in the genotype.
+
+    Measured `worths`, if there are any, judge the candidates instead of the weights.
+    """
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:
@@ -44,11 +49,14 @@ def prune_and_replace(
         bounds = zip(ROLES, limits, strict=True)
         most_skips: dict[Role, int] = {role: bound for role, bound in bounds if bound is not None}
         output = config.network.output
-        genotype, change = derive(pools, weights, generator, most_skips, scores, output)
+        genotype, change = derive(pools, weights, generator, most_skips, scores, output, worths)
         return Decision(change, pools.apply(change), genotype)
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
-    evolved = {
-        role: pools.cell(role).evolve(weights[role], *rule, scores=scores) for role in pools.roles
+    evolved: dict[Role, tuple[CellPools, CellChange]] = {
+        role: pools.cell(role).evolve(
+            weights[role], *rule, scores=scores, worths=worths[role] if worths else None
+        )
+        for role in pools.roles
     }
     after = Pools.of({role: cell for role, (cell, _) in evolved.items()})
     change = Change.of({role: cell_change for role, (_, cell_change) in evolved.items()})
@@ -61,17 +69,19 @@ def cycle_record(
     pools: Pools,
     weights: Mapping[Role, CellWeights],
     decision: Decision,
+    evidence: Evidence | None = None,
 ) -> CycleRecord:
-    """`pools` and `weights` are those that the cycle trained."""
+    """`pools` and `weights` are those that cycle `number`, from 0, trained."""
     return CycleRecord(
-        cycle=number,
+        cycle=number + 1,
         pools={
             role: [[op.label for op in edge.candidates] for edge in pools.cell(role).edges]
             for role in pools.roles
         },
-        architecture={role: [list(edge) for edge in weights[role]] for role in pools.roles},
+        architecture_weights={role: [list(edge) for edge in weights[role]] for role in pools.roles},
         change=decision.change.to_json(),
         statistics=_statistics(decision.pools, decision.change, config),
+        evidence=evidence,
     )
 
 

@@ -7,19 +7,23 @@ from torch import Tensor
 
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet, halves
+from prnas.io.errors import UserError
 from prnas.nets.relaxation import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
 from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
-from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
+from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, TruthRecord
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.execution import SupernetExecution
+from prnas.searching.judging import LEAST_HALF, Judging
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
+from prnas.searching.travel import architecture_rate
+from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
 from prnas.space.shape import Role
@@ -52,6 +56,13 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     @classmethod
     def prepare(cls, config: SearchConfig, data: DataSet, num_processes: int) -> dict[str, Tensor]:
         indices = split_halves(config, data)
+        half, scoring = len(indices["architecture"]), config.architecture.scoring
+        if scoring != "weights" and half < LEAST_HALF:
+            raise UserError(
+                f"architecture.scoring '{scoring}' measures on the architecture half, which has "
+                f"{half} images and needs {LEAST_HALF}; raise data.architecture_share or "
+                "data.images, or set architecture.scoring to weights"
+            )
         check_sizes(config, data, len(indices["weights"]), num_processes)
         return indices
 
@@ -101,6 +112,16 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         return cosine(weights.lr, weights.lr_min, epoch, epochs)
 
     @property
+    def architecture_rate(self) -> float:
+        """The learning rate of the next architecture step, at the present batch size."""
+        settings, position = self.config.architecture, self.state.position
+        if settings.lr != "auto":
+            return settings.lr
+        images_left = self.state.cycle.epochs * self.epoch_images - position.images
+        batch = self.batch.batch * self.processes.size
+        return architecture_rate(settings.travel - position.travelled, images_left, batch)
+
+    @property
     def progress(self) -> CycleProgress:
         position, cycle = self.state.position, self.state.cycle
         fraction = position.images / (cycle.epochs * self.epoch_images)
@@ -111,6 +132,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         cycles, position = self.config.schedule.cycles, self.state.position
         return sum(cycle.epochs for cycle in cycles[: position.cycle]) + position.epoch
 
+    def epoch_facts(self) -> dict[str, Any]:
+        return {"architecture_lr": self.state.epoch.architecture_lr}
+
     def validate(self) -> dict[str, Score]:
         """On the architecture half, with the supernet as it is."""
         state = self.state
@@ -119,7 +143,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state.supernet.relaxation.progress = self.progress  # a resumed search has taken no step yet
         with state.timed("validation"):
             indices = self.indices["architecture"]
-            tally, _ = evaluate(self, state.supernet, self.data.train, indices)
+            tally, _ = evaluate(self, self.step.validated(), self.data.train, indices)
         return {"validation": tally.score}
 
     def more_state(self) -> dict[str, Any]:
@@ -133,22 +157,41 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state, position = self.state, self.state.position
         pools, weights = state.supernet.pools, self._architecture_weights()
         self.processes.check_equal(list(state.supernet.parameters()), "weights")
-        decision = prune_and_replace(self.config, position.cycle, pools, weights, state.decisions)
-        record = cycle_record(self.config, position.cycle, pools, weights, decision)
+        start = time.perf_counter()
+        judging = Judging(self, pools, weights) if self._measures else None
+        worths = judging.worths if judging else None
+        rest = (pools, weights, state.decisions, worths)
+        decision = prune_and_replace(self.config, position.cycle, *rest)
+        evidence = judging.evidence(decision) if judging else None
+        measured = time.perf_counter() - start
+        record = cycle_record(self.config, position.cycle, pools, weights, decision, evidence)
+        self.probe.reset()  # the next batch size follows from training, not from this
         self.record(record)
         start = time.perf_counter()
         self.emit("on_cycle", record, decision.pools)
         if decision.genotype is not None:
             position.done, state.genotype = True, decision.genotype
+            state.elapsed += measured
             self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
+            if (truth := truth_of(decision.genotype)) is not None:  # all is decided by now
+                self.record(TruthRecord(truth=truth.to_json()))
         else:
             state.next_cycle(decision.change, decision.pools)
             self._compile()
             self.execution.start_cycle()
             self.batch.restart()
             state.epoch.seconds["other"] += time.perf_counter() - start
+            state.epoch.seconds["validation"] += measured
             self.record_batch("start")
         self.save()
+
+    @property
+    def _measures(self) -> bool:
+        """Whether candidates are measured at the end of a cycle."""
+        if self.config.architecture.scoring != "weights":
+            return True
+        enough = len(self.indices["architecture"]) >= LEAST_HALF
+        return enough and self.config.evidence.measure == "auto"
 
     def _architecture_weights(self) -> dict[Role, CellWeights]:
         supernet = self.state.supernet

@@ -95,11 +95,15 @@ class SearchState(RunState):
         self.weight_parameters = self.supernet.weight_parameters()
         self.architecture_parameters = self.supernet.architecture_parameters()
         self.weights_optimizer = sgd(
-            self.weight_parameters, weights.lr, weights.momentum, weights.weight_decay
+            self.weight_parameters,
+            weights.lr,
+            weights.momentum,
+            weights.weight_decay,
+            weights.nesterov,
         )
         self.architecture_optimizer = torch.optim.Adam(
             self.architecture_parameters,
-            architecture.lr,
+            0.0 if architecture.lr == "auto" else architecture.lr,  # a step sets it
             architecture.betas,
             weight_decay=architecture.weight_decay,
             fused=self.processes.device.type in ("cpu", "cuda"),

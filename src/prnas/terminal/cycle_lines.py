@@ -15,10 +15,10 @@ MOST_NAMED = 8  # Operations in a list; a cycle's end may bring dozens of new on
 
 def heading(config: SearchConfig, cycle: int, pools: str) -> str:
     """'cycle 2/9: 28 pools of 6 (50 % conv, ...); 3 epochs (1 grace)'."""
-    plan = config.schedule.cycles[cycle]
+    plan = config.schedule.cycles[cycle - 1]
     grace = f" ({plan.grace_epochs} grace)" if plan.grace_epochs else ""
     epochs = counted(plan.epochs, "epoch")
-    return f"cycle {cycle + 1}/{len(config.schedule.cycles)}: {pools}; {epochs}{grace}"
+    return f"cycle {cycle}/{len(config.schedule.cycles)}: {pools}; {epochs}{grace}"
 
 
 def pools_in_short(pools: Pools) -> str:

@@ -63,8 +63,8 @@ class Display(Callback):
         # A terminal shows the batch size all the time; there, only a surprise gets its own line.
         surprise = record.reason == "out-of-memory"
         if surprise or not self._screen.is_live:
-            cycle = f"cycle {record.cycle + 1}, " if self._start and self._start.is_search else ""
-            position = f"{cycle}epoch {record.epoch + 1}, step {record.step + 1}"
+            cycle = f"cycle {record.cycle}, " if self._start and self._start.is_search else ""
+            position = f"{cycle}epoch {record.epoch}, step {record.step}"
             line = f"batch size {record.batch} ({REASONS[record.reason]}): {position}"
             self._screen.put([line], style="yellow" if surprise else "")
 
@@ -73,7 +73,7 @@ class Display(Callback):
         self._validating = None
         if self._screen.is_live:
             columns = columns_for(self._start, self._screen.width)
-            epochs = self._start.epochs_of_cycles[record.cycle]
+            epochs = self._start.epochs_of_cycles[record.cycle - 1]
             self._screen.put([row(columns, record, epochs)])
             self._screen.refresh(now=True)
         else:
@@ -93,7 +93,7 @@ class Display(Callback):
             self._screen.show(facts(pairs))
         else:
             self._screen.put(f"  {role}: {line}" for role, texts in ending for line in texts)
-        if record.cycle + 1 < len(self._start.epochs_of_cycles):
+        if record.cycle < len(self._start.epochs_of_cycles):
             self._step = None  # Its numbers are not those of the next cycle.
             self._show_heading(self._start, record.cycle + 1)
             self._screen.refresh(now=True)

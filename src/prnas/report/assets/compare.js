@@ -235,7 +235,7 @@ export function genotypesSection({ comparison, runs, names }) {
     el(
       "p",
       { class: "lead" },
-      "The edit distance is the least number of single edits (an operation, an input, a place in ",
+      "The edit distance is the least number of single edits (an operation, an input, a state in ",
       "the output) that make one genotype of the other, both cells together.",
     ),
     el(

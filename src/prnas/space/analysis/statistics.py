@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import product
 from statistics import fmean
 
 from prnas.space.change import CellChange, Change, EdgeChange
 from prnas.space.edge_pool import EdgePool
-from prnas.space.operations import CATEGORIES, Conv, Operation
+from prnas.space.operations import CATEGORIES, Convolution, Operation
 from prnas.space.pools import CellPools, Pools
 
 # The categories that shares always name; others are named where there are any. So an operation that
@@ -25,13 +25,13 @@ def type_shares(operations: Sequence[Operation]) -> dict[str, float]:
 
 def kernel_shares(operations: Iterable[Operation]) -> dict[int, float]:
     """The share of each kernel size among the convolutions; empty without any."""
-    counts = Counter(op.kernel for op in operations if isinstance(op, Conv))
+    counts = Counter(op.kernel for op in operations if isinstance(op, Convolution))
     return {kernel: counts[kernel] / counts.total() for kernel in sorted(counts)}
 
 
 def pool_similarity(operations: Sequence[Operation]) -> float | None:
-    """The mean similarity over all pairs; `None` for fewer than two candidates."""
-    return mean(first.similarity(second) for first, second in combinations(operations, 2))
+    """The mean over all ordered pairs, a candidate with itself included; `None` without any."""
+    return mean(first.similarity(second) for first, second in product(operations, repeat=2))
 
 
 def parent_probability(changes: Iterable[EdgeChange]) -> float | None:
