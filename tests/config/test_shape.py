@@ -9,7 +9,7 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.io.errors import FormatError
 from prnas.space.shape import DARTS, NASBENCH201, shape_to_data
-from tests.space.test_shape import GENOTYPE
+from tests.support.settings import GENOTYPE201
 
 CELLS = ["network.cells=6"]
 
@@ -66,7 +66,7 @@ def test_what_cannot_be_is_refused(overrides: list[str], said: str) -> None:
 
 
 def test_a_training_takes_the_shape_of_its_genotype() -> None:
-    data: dict[str, Any] = {"genotype": GENOTYPE.to_json(), "network": {"cells": 15}}
+    data: dict[str, Any] = {"genotype": GENOTYPE201.to_json(), "network": {"cells": 15}}
     assert RetrainConfig.from_data(data).genotype.shape == NASBENCH201
     data["network"] = {"cells": 20, "stem": "imagenet"}
     with pytest.raises(FormatError) as error:

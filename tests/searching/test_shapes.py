@@ -26,7 +26,7 @@ OWN = {"roles": ["normal"], "inputs": 1, "reads": "two", "network": "darts"}
 
 def shaped_config(images: Path, /, shape: Any = "nasbench201", **changes: Any) -> SearchConfig:
     network = {"cells": 3, "channels": 4, "shape": shape}
-    config = small_config(images, space=SPACE, **changes).to_data()
+    config = small_config(images, **{"space": SPACE, **changes}).to_data()
     return SearchConfig.from_data({**config, "network": network})
 
 
@@ -70,8 +70,7 @@ def test_each_edge_keeps_its_best_operation_and_none_may_be_it(images: Path) -> 
 def test_what_was_found_is_trained(images: Path) -> None:
     result = prnas.search(shaped_config(images, seed=3))
     network = {"cells": 3, "channels": 4, "auxiliary_weight": 0.0}
-    config = small_training(images, genotype=result.genotype.to_json(), network=network)
-    trained = prnas.retrain(config.genotype, config)
+    trained = prnas.retrain(result.genotype, small_training(images, network=network))
     assert trained.model.card.genotype == result.genotype
 
 

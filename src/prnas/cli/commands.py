@@ -52,7 +52,7 @@ def truth(*cells: Annotated[str, CELL], as_json: AsJson = False) -> None:
 
 
 def draw(genotype: str, /, *, out: Output = None) -> None:
-    """Draw both cells of a genotype.
+    """Draw the cells of a genotype.
 
     :param genotype: A published cell's name, a genotype file, or a run's folder.
     :param out: A .svg, .png or .pdf file. Default: NAME.svg here.

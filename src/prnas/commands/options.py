@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter, Token
 
-from prnas.config.choices import Accelerator, DataPart, ExportFormat, Precision
+from prnas.config.choices import Accelerator, DataPart, ExportFormat, Precision, ShapeName
 
 
 def whole(least: int | None = None, most: int | None = None) -> Parameter:
@@ -53,6 +53,8 @@ class SpaceOptions(Options):
     """Draw the graph of the morphisms to this .svg, .png or .pdf file."""
     steps: Annotated[int, whole(0, 12)] = 5
     """How many morphing steps to count, 0 to 12."""
+    shape: ShapeName | None = None
+    """What the cells that are counted look like. Default: those that the setting is for."""
     as_json: AsJson = False
 
 

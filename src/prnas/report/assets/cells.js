@@ -1,9 +1,9 @@
 // The cells, evolving: a slider over cycles, for every edge its pool, and the genotype at the end.
 import { el, patch, replace } from "./dom.js";
 import { show } from "./format.js";
-import { drawPicture, ROLES } from "./picture.js";
+import { drawPicture } from "./picture.js";
 import { toolButton } from "./timeline.js";
-import { edgeName, TreeView } from "./tree.js";
+import { edgeName, numInputs, TreeView } from "./tree.js";
 
 // In the cramped boxes a conv is told by its sizes alone: nothing else is.
 const brief = (label) => label.replace(/^conv /, "");
@@ -170,7 +170,7 @@ export class CellsView {
       );
     patch(
       this.panels,
-      ROLES.map((role) =>
+      Object.keys(this.run.cycles.steps).map((role) =>
         el(
           "section",
           { class: `cell-panel ${genotype ? "drawn" : ""}` },
@@ -197,7 +197,7 @@ export class CellsView {
     );
     if (positions.length === edges.length) {
       [...grid.children].forEach((card, number) => {
-        card.style.setProperty("--row", positions[number][0] - 1);
+        card.style.setProperty("--row", positions[number][0] - numInputs(positions) + 1);
         card.style.setProperty("--column", positions[number][1] + 1);
       });
     }
@@ -245,7 +245,7 @@ export class CellsView {
         el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`),
       );
     });
-    const title = positions[number] ? edgeName(positions[number]) : `edge ${number + 1}`;
+    const title = positions[number] ? edgeName(positions, number) : `edge ${number + 1}`;
     return el(
       "button",
       {
