@@ -16,6 +16,8 @@ from prnas.space.operations import Conv, Skip, Zero
 from prnas.space.schedule import paper_schedule
 from prnas.space.setting import SETTINGS
 
+RATE = "must be above 0 and at most 1000, or 'auto'"
+
 
 def test_defaults_are_the_papers() -> None:
     config = SearchConfig()
@@ -84,6 +86,8 @@ def test_overrides() -> None:
     assert config.weights.lr == 0.03
     assert (config.space.limits.kernel_max, config.space.limits.depth_max) == (9, None)
     assert config.architecture.betas == (0.9, 0.99)
+    assert SearchConfig.from_data({}, ["architecture.lr=auto"]).architecture.lr == "auto"
+    assert type(SearchConfig.from_data({}, ["architecture.lr=1"]).architecture.lr) is float
     assert config.data.name == "folder:my pictures"
 
 
@@ -128,6 +132,11 @@ def test_a_space_in_a_file(tmp_path: Path) -> None:
         (["data.flip=maybe"], "data.flip: must be a valid boolean"),
         (["schedule.cycles.0.grace_epochs=16"], "cycles[0]: grace_epochs (16) exceed"),
         (["space.initial_pool=[skip, conv 3x3]"], "3 candidates are to stay, but the pools hold 2"),
+        *(
+            ([f"architecture.lr={bad}"], f"architecture.lr: {RATE}, got {shown}")
+            for bad, shown in (("fast", "'fast'"), ("0", "0"), ("true", "True"), ("2e3", "2000.0"))
+        ),
+        (["architecture.travel=0"], "architecture.travel: must be greater than 0, got 0"),
         (["network.output=sum"], "network.output: must be 'concat' or 'mean', got 'sum'"),
     ],
 )
@@ -135,6 +144,7 @@ def test_bad_overrides(overrides: list[str], said: str) -> None:
     with pytest.raises(FormatError) as error:
         SearchConfig.from_data({}, overrides)
     assert said in str(error.value)
+    assert len(error.value.problems) == 1
 
 
 def test_all_bad_overrides_at_once() -> None:

@@ -96,11 +96,11 @@ def test_runs_over_each_other() -> None:
     names = [view.info.name for view in views]
     plots = by_id(compared_plots(views, names))
     titles = [plot.title for plot in plots.values()]
-    assert titles[:5] == [
+    assert titles[:6] == [
         *("Validation accuracy", "Training accuracy", "Validation loss", "Training loss"),
-        "Learning rate",
+        *("Learning rate", "Learning rate of the architecture"),
     ]
-    assert titles[5:7] == ["Share of conv, normal cell", "Share of conv, reduction cell"]
+    assert titles[6:8] == ["Share of conv, normal cell", "Share of conv, reduction cell"]
     assert len(set(titles)) == len(titles)
     own = by_id(plots_of(views[0]))
     for plot in plots.values():

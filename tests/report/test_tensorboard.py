@@ -57,7 +57,7 @@ def test_a_whole_search(tmp_path: Path) -> None:
         for name in ("types/conv", "types/skip", "num_discovered", "num_candidates"):
             assert [step for step, _ in points[f"{place}/{name}"]] == ends
         assert len(points[f"{place}/parent_probability"]) == 5  # of the cycles that add children
-        assert len(points[f"{place}/similarity"]) == 8  # one candidate is like nothing
+        assert len(points[f"{place}/similarity"]) == 9
         assert points[f"{place}/kernels/3"]
     assert points["average/discoverable"][0] == (3, 15.0)
     assert [step for step, _ in points["batch/changed"]] == [1, *(end + 1 for end in ends[:-1])]

@@ -78,9 +78,11 @@ def test_every_epoch_is_one_pass_over_the_weights_half(images: Path) -> None:
     assert [one.scores["weights"].images for one in result.epochs] == [60, 40, 60, 40, 40]
 
 
-def test_the_first_cycle_is_the_textbooks(images: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("lr", [6e-4, "auto"])
+def test_the_first_cycle_is_the_textbooks(images: Path, tmp_path: Path, lr: float | str) -> None:
     config = small_config(
         images,
+        architecture={"lr": lr},
         network={"nodes": 2},
         batch={"min": 8, "multiple": 1, "max": 8},
         schedule={"cycles": [{"epochs": 3, "grace_epochs": 1, "morphisms": 0, "candidates": 1}]},

@@ -54,6 +54,7 @@ def small_config(images: Path, /, **changes: Any) -> SearchConfig:
             ]
         },
         "network": {"cells": 3, "channels": 4, "nodes": 1},
+        "architecture": {"lr": "auto"},
         "data": {"name": f"npz:{images}", "crop_padding": 1},
         "batch": {"min": 8, "multiple": 4, "max": 16, "every": 2},
         "compute": {"accelerator": "cpu", "threads": 1},

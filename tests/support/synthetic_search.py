@@ -58,6 +58,7 @@ def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -
         "grace": grace,
         "steps": STEPS,
         "lr": 0.025 - 0.015 * epoch / one.epochs,
+        "architecture_lr": None if grace else 0.05,
         "batch": 64,
         "scores": scores,
         "seconds": 4.5,

@@ -47,7 +47,10 @@ def first_cycle(config: SearchConfig, batch: int, world: int = 1) -> Supernet:
             net.weight_parameters(), w.lr, w.momentum, weight_decay=w.weight_decay
         ),
         "architecture": torch.optim.Adam(
-            net.architecture_parameters(), a.lr, a.betas, weight_decay=a.weight_decay
+            net.architecture_parameters(),
+            _architecture_rate(config, len(indices["weights"]), batch * world),
+            a.betas,
+            weight_decay=a.weight_decay,
         ),
     }
     cycle = config.schedule.cycles[0]
@@ -81,6 +84,18 @@ def first_cycle(config: SearchConfig, batch: int, world: int = 1) -> Supernet:
             _average_buffers(nets)
             seen += batch * world
     return net
+
+
+def _architecture_rate(config: SearchConfig, images: int, batch: int) -> float:
+    """If it is not given, the travel over the number of architecture steps, which are counted."""
+    if config.architecture.lr != "auto":
+        return config.architecture.lr
+    cycle, seen, steps = config.schedule.cycles[0], 0, 0
+    for epoch in range(cycle.epochs):
+        while seen < (epoch + 1) * images:
+            seen += batch
+            steps += epoch >= cycle.grace_epochs
+    return config.architecture.travel / steps
 
 
 _NAMES = {"weights": "weight_parameters", "architecture": "architecture_parameters"}

@@ -189,6 +189,8 @@ def _write_sample(config: ImagesConfig, data: Any, values: Any, path: Path, seed
     from prnas.data.augment import Augmentation
     from prnas.data.contact_sheet import contact_sheet
 
-    augmentation = Augmentation(config.flip, config.crop_padding, config.cutout, values)
+    augmentation = Augmentation(
+        config.flip, config.crop_padding, config.cutout, values, config.padding_color
+    )
     with cannot(f"write {path}"):
         write_output(path, contact_sheet(data, augmentation, seed))

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
 from prnas.config.choices import ExecutionChoice
-from prnas.config.numbers import Decay, Portion, Rate, Share
+from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share
 from prnas.config.sections import (
     BatchConfig,
     ComputeConfig,
@@ -80,7 +80,8 @@ class ArchitectureConfig(Section):
 
     relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
     step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
-    lr: Rate = 6e-4
+    lr: RateOrAuto = 6e-4  # "auto": so that the rates of a cycle's steps add up to `travel`.
+    travel: Rate = 1.0  # Without effect if `lr` is a number.
     betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
     weight_decay: Decay = 1e-3
     gradient_norm: Rate = 5.0

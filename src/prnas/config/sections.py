@@ -35,6 +35,7 @@ class ImagesConfig(Section):
     workers: Annotated[int, Field(ge=0, le=256)] = 2  # Processes that read a streamed set.
     flip: bool = True
     crop_padding: Annotated[int, Field(ge=0, le=1_000)] = 4
+    padding_color: Literal["mean", "black"] = "mean"  # Of the pixels that a shift brings in.
     cutout: Annotated[int, Field(ge=0, le=10_000)] = 0
 
 

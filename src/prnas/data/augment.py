@@ -1,6 +1,7 @@
 """Augmentation: random variation of each image, in whole batches on their device."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -13,16 +14,18 @@ _DRAWS = 5
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Pad and crop, flip, normalise, Cutout, in this order, as DARTS does.
+    """Pad and crop, flip, normalise, Cutout.
 
-    Pixels outside the image, and those that are cut out, are zero after normalisation, which is
-    the mean colour.
+    Pixels that are cut out are zero after normalisation, which is the mean colour. So are pixels
+    outside the image, as if they were padded after normalisation, which is the paper's order; or
+    they are black, as in DARTS, which pads before it.
     """
 
     flip: bool
     crop_padding: int
     cutout: int  # Side of the square that is cut out; 0: none.
     normalization: Normalization
+    padding_color: Literal["mean", "black"] = "mean"
 
     def __call__(
         self, images: Tensor, generator: torch.Generator, total: int | None = None, offset: int = 0
@@ -47,12 +50,16 @@ class Augmentation:
         from_columns = columns + shifts[:, 1:]
         seen_rows = (from_rows >= 0) & (from_rows < height)
         seen_columns = (from_columns >= 0) & (from_columns < width)
-        shown = seen_rows[:, :, None] & seen_columns[:, None, :]
+        inside = seen_rows[:, :, None] & seen_columns[:, None, :]
+        is_black = self.padding_color == "black"
+        shown = torch.ones_like(inside) if is_black else inside
         if self.cutout:
             cut_rows = _near(draws[:, 3:4], height, self.cutout)
             cut_columns = _near(draws[:, 4:5], width, self.cutout)
             shown &= ~(cut_rows[:, :, None] & cut_columns[:, None, :])
         pixels = _moved(images, from_rows.clamp_(0, height - 1), from_columns.clamp_(0, width - 1))
+        if is_black:
+            pixels *= inside[:, None].to(images.device)
         return plain(pixels, self.normalization).mul_(shown[:, None].to(images.device))
 
 

@@ -144,6 +144,7 @@ def _training_scores(view: View) -> Iterator[Plot]:
 # Plots of a single line: id, title, column, format.
 COLUMNS = (
     ("learning-rate", "Learning rate", "lr", RATE),
+    ("architecture-rate", "Learning rate of the architecture", "architecture_lr", RATE),
     ("drop-path", "Drop-path", "drop_path", SMALL_PERCENT),
     ("batch-size", "Batch size", "batch", COUNT),
     ("seconds", "Seconds per epoch", "seconds", SECONDS),
@@ -152,17 +153,28 @@ COLUMNS = (
 )
 # Labels of those lines, by the kind of run, where they are not the title.
 LABELS = {"search lr": "learning rate of the weights", "training drop_path": "probability"}
+LEARNING = ("lr", "architecture_lr")  # the columns that stand with accuracy and loss
+ONLY = {"drop_path": "training", "architecture_lr": "search"}  # columns of one kind of run
 
 
 def _columns(view: View) -> Iterator[Plot]:
     for name, title, column, form in COLUMNS:
-        if column == "drop_path" and view.kind == "search":
+        if ONLY.get(column, view.kind) != view.kind or _never_recorded(view, column):
             continue
         label = LABELS.get(f"{view.kind} {column}", title.lower())
         line = _column(view, column, label, compared=title)
         line = _batch_steps(view, line) if column == "batch" else line
-        section = "learning" if column == "lr" else "machine"
+        section = "learning" if column in LEARNING else "machine"
         yield Plot(name, title, section, form, [line], 0.0)
+
+
+def _never_recorded(view: View, column: str) -> bool:
+    """Whether a search has had architecture steps without that column, as in older releases."""
+    if column not in ONLY or view.kind != "search":
+        return False
+    columns = view.epochs.columns
+    steps = any(value is not None for value in columns.get("architecture_loss", ()))
+    return steps and all(value is None for value in columns.get(column, ()))
 
 
 def _pools(view: SearchView) -> Iterator[Plot]:

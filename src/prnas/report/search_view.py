@@ -100,6 +100,8 @@ class SearchView(View):
         supernet = (whole_at(config, f"network.{key}") for key in ("cells", "nodes", "channels"))
         keys = ("weights.lr", "weights.lr_min", "architecture.lr")
         rates = [text_at(config, key) for key in keys]
+        if rates[-1] == "auto":
+            rates[-1] += phrase(" (travel {})", text_at(config, "architecture.travel"))
         return facts_of(
             ("Data", name and ", ".join(filter(None, (name, pixels, images)))),
             ("Setting", text_at(config, "space.name") or "?"),

@@ -68,7 +68,7 @@ def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
         yield f"accuracy/{name}", score.accuracy
         yield f"images/{name}", score.images
     of_cycle = ("cycle", "epoch", "grace") if record.type == "epoch" else ()
-    for name in (*of_cycle, "steps", "drop_path", "lr"):
+    for name in (*of_cycle, "steps", "drop_path", "lr", "architecture_lr"):
         yield from _numbers(f"schedule/{name}", getattr(record, name))
     yield "batch/size", record.batch
     for name in ("seconds", "images_per_second", "memory"):

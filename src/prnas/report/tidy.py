@@ -52,6 +52,8 @@ def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:
         yield part, "loss", score.loss
         yield part, "images", score.images
     yield next(iter(record.scores)), "learning_rate", record.lr
+    if record.architecture_lr is not None:
+        yield "architecture", "learning_rate", record.architecture_lr
     if record.drop_path is not None:
         yield WHOLE, "drop_path", record.drop_path
     yield WHOLE, "steps", record.steps

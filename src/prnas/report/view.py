@@ -77,7 +77,7 @@ class Epochs:
             self._pending.append(record)
         if not isinstance(record, EpochRecord):
             return
-        names = ("lr", "drop_path", "batch", "seconds", "memory")
+        names = ("lr", "architecture_lr", "drop_path", "batch", "seconds", "memory")
         row: dict[str, float | None] = {name: getattr(record, name) for name in names}
         row["speed"] = record.images_per_second
         for name, score in record.scores.items():

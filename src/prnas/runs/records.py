@@ -50,6 +50,7 @@ class EpochRecord(_Record):
     grace: bool = False
     steps: int
     lr: float  # Learning rate of the weights at the epoch's end.
+    architecture_lr: float | None = None  # That of the last architecture step, if there was one.
     drop_path: float | None = None  # Drop-path probability of a training.
     batch: int  # Batch size at the epoch's end.
     scores: dict[str, Score]
@@ -150,6 +151,7 @@ class _SearchEpochLine(_Record):
     grace: bool
     steps: int
     lr: float
+    architecture_lr: float | None = None
     batch: int
     weights: Score
     architecture: Score | None
@@ -184,8 +186,9 @@ _ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
 def to_line(record: Record) -> str:
-    line = _epoch_line(record) if isinstance(record, EpochRecord) else record
-    return line.model_dump_json() + "\n"
+    if isinstance(record, EpochRecord):  # fields of later releases: only where they say something
+        return _epoch_line(record).model_dump_json(exclude_defaults=True) + "\n"
+    return record.model_dump_json() + "\n"
 
 
 def from_line(line: str) -> Record:

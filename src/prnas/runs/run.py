@@ -101,7 +101,11 @@ class Run(ABC, Generic[C, S, R]):
         )
         images = config.images
         self.augmentation = Augmentation(
-            images.flip, images.crop_padding, images.cutout, self.normalization
+            images.flip,
+            images.crop_padding,
+            images.cutout,
+            self.normalization,
+            images.padding_color,
         )
         self._epoch_work = self.epoch_work()
         self.resumed = checkpoint is not None
@@ -161,6 +165,10 @@ class Run(ABC, Generic[C, S, R]):
     @abstractmethod
     def validate(self) -> dict[str, Score]:
         """Scores that are measured at the end of an epoch, if they are due, by name."""
+
+    def epoch_facts(self) -> dict[str, Any]:
+        """Fields of an epoch's record that only some runs have."""
+        return {}
 
     def more_state(self) -> dict[str, Any]:
         """Plain data for a checkpoint that only some runs have."""
@@ -258,6 +266,7 @@ class Run(ABC, Generic[C, S, R]):
             total_epoch=self.total_epoch,
             steps=position.step,
             drop_path=self.drop_path,
+            **self.epoch_facts(),
             seconds=epoch.total,
             seconds_for=epoch.seconds,
         )
@@ -303,12 +312,13 @@ class Run(ABC, Generic[C, S, R]):
         optimizer: torch.optim.Optimizer,
         gradient_norm: float,
         outcome: Outcome,
-    ) -> None:
+    ) -> bool:
         """Average the gradients over all processes, clip them, and take the optimizer's step.
 
         The outcome counts in the epoch's tally. The host waits for the device once in a step: when
         the network's weights are about to follow. (On a CPU there is nothing to wait for.) With
-        scaled gradients it waits for each part, and one that overflowed is left out.
+        scaled gradients it waits for each part, and one that overflowed is left out. Returns
+        whether the optimizer took its step.
         """
         gradients = [weight.grad for weight in parameters if weight.grad is not None]
         self.processes.average(gradients)
@@ -328,6 +338,7 @@ class Run(ABC, Generic[C, S, R]):
         optimizer.zero_grad()
         if last:
             self.last_images = {}
+        return finite
 
     def _count_outcomes(self) -> bool:
         """Fetch the outcomes of the step so far, check and count them; whether all are finite."""

@@ -56,6 +56,8 @@ class Position:
     cycle_step: Count = 0
     images: Count = 0
     done: bool = False
+    # The rates of the cycle's architecture steps so far, added up.
+    travelled: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
     def key(self, name: str) -> str:
         """A name for something that happens at this position, once in a run."""
@@ -71,6 +73,7 @@ class EpochProgress:
     seconds: dict[str, float]
     memory: float = 0.0  # peak, in bytes
     lr: float = 0.0  # learning rate of the last step
+    architecture_lr: float | None = None  # that of the last architecture step
 
     @property
     def total(self) -> float:

@@ -20,6 +20,7 @@ from prnas.searching.execution import SupernetExecution
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
+from prnas.searching.travel import architecture_rate
 from prnas.space.genotype import ROLES, Role
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
@@ -101,6 +102,16 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         return cosine(weights.lr, weights.lr_min, epoch, epochs)
 
     @property
+    def architecture_rate(self) -> float:
+        """The learning rate of the next architecture step, at the present batch size."""
+        settings, position = self.config.architecture, self.state.position
+        if settings.lr != "auto":
+            return settings.lr
+        images_left = self.state.cycle.epochs * self.epoch_images - position.images
+        batch = self.batch.batch * self.processes.size
+        return architecture_rate(settings.travel - position.travelled, images_left, batch)
+
+    @property
     def progress(self) -> CycleProgress:
         position, cycle = self.state.position, self.state.cycle
         fraction = position.images / (cycle.epochs * self.epoch_images)
@@ -110,6 +121,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def total_epoch(self) -> int:
         cycles, position = self.config.schedule.cycles, self.state.position
         return sum(cycle.epochs for cycle in cycles[: position.cycle]) + position.epoch
+
+    def epoch_facts(self) -> dict[str, Any]:
+        return {"architecture_lr": self.state.epoch.architecture_lr}
 
     def validate(self) -> dict[str, Score]:
         """On the architecture half, with the supernet as it is."""

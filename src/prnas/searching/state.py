@@ -98,7 +98,7 @@ class SearchState(RunState):
         )
         self.architecture_optimizer = torch.optim.Adam(
             self.architecture_parameters,
-            architecture.lr,
+            0.0 if architecture.lr == "auto" else architecture.lr,  # a step sets it
             architecture.betas,
             weight_decay=architecture.weight_decay,
             fused=self.processes.device.type in ("cpu", "cuda"),

@@ -47,13 +47,20 @@ class SearchStep(ABC):
         """Let a part's parameters follow their gradients, and count the images."""
         search, state, settings = self.search, self.search.state, self.search.config
         with state.timed(part):
-            if part == "architecture":
-                parameters, optimizer = state.architecture_parameters, state.architecture_optimizer
-                norm = settings.architecture.gradient_norm
-            else:
-                parameters, optimizer = state.weight_parameters, state.weights_optimizer
+            if part == "weights":
                 norm = settings.weights.gradient_norm
-            search.optimize(part, parameters, optimizer, norm, outcome)
+                search.optimize(
+                    part, state.weight_parameters, state.weights_optimizer, norm, outcome
+                )
+                return
+            optimizer, rate = state.architecture_optimizer, search.architecture_rate
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            norm = settings.architecture.gradient_norm
+            parameters = state.architecture_parameters
+            if search.optimize(part, parameters, optimizer, norm, outcome):
+                state.position.travelled += rate
+                state.epoch.architecture_lr = rate
 
 
 class FirstOrderStep(SearchStep):

@@ -85,7 +85,8 @@ class Operation(ABC):
     def similarity(self, other: "Operation") -> float:
         """0 across classes, else (1+k)/(1+n) for k of n equal parameters.
 
-        Sequences count partly: by the share of places, up to the longer one's length, that agree.
+        Sequences count partly: one for an equal length and one for each equal place, of one and as
+        many as the shorter has places. So the paper does with expansions.
         """
         if type(self) is not type(other):
             return 0.0
@@ -94,8 +95,9 @@ class Operation(ABC):
 
 
 def _agreement(one: Parameter, other: Parameter) -> float:
-    if isinstance(one, tuple) and isinstance(other, tuple) and one != other:
-        return sum(map(int.__eq__, one, other)) / max(len(one), len(other))
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        places = sum(map(int.__eq__, one, other))
+        return ((len(one) == len(other)) + places) / (1 + min(len(one), len(other)))
     return one == other
 
 

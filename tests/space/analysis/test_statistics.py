@@ -38,7 +38,10 @@ NO_CHANGE = CellChange(())
         (Conv(3), Conv(5, 2), 2 / 4),
         (Conv(3), Conv(5, 2, (1,)), 1 / 4),
         (Conv(3, 1, (1,)), Conv(3, 1, (1, 2)), 3.5 / 4),
-        (Conv(3, 1, (2, 1)), Conv(3, 1, (1, 1)), 3.5 / 4),
+        (Conv(3, 1, (2, 1)), Conv(3, 1, (1, 1)), (3 + 2 / 3) / 4),  # one place, and the depth
+        (Conv(3, 1, (2,)), Conv(3, 1, (1,)), 3.5 / 4),  # the depth alone
+        (Conv(3, 1, (1, 2)), Conv(3, 1, (1, 2, 5)), (3 + 2 / 3) / 4),  # all places of the smaller
+        (Conv(3, 1, (2, 1)), Conv(3, 1, (1,)), 3 / 4),  # places are counted from the first
     ],
 )
 def test_similarity_of_two(one: Operation, other: Operation, expected: float) -> None:
@@ -55,8 +58,9 @@ def test_similarity_is_one_only_for_equals(one: Operation, other: Operation) -> 
 def test_of_the_initial_pool() -> None:
     assert type_shares(INITIAL_POOL) == {"conv": 0.25, "pool": 0.5, "skip": 0.25, "zero": 0}
     assert kernel_shares(INITIAL_POOL) == {3: 1.0}
-    assert pool_similarity(INITIAL_POOL) == pytest.approx((2 / 3) / 6)
-    assert pool_similarity([Conv(3)]) is None
+    assert pool_similarity(INITIAL_POOL) == pytest.approx((4 + 2 * 2 / 3) / 16)  # the paper's 0.33
+    assert pool_similarity([Conv(3)]) == 1
+    assert pool_similarity([]) is None
     assert kernel_shares([Skip()]) == {}
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import product
 from statistics import fmean
 
 from prnas.space.change import CellChange, Change, EdgeChange
@@ -31,8 +31,8 @@ def kernel_shares(operations: Iterable[Operation]) -> dict[int, float]:
 
 
 def pool_similarity(operations: Sequence[Operation]) -> float | None:
-    """The mean similarity over all pairs; `None` for fewer than two candidates."""
-    return mean(first.similarity(second) for first, second in combinations(operations, 2))
+    """The mean over all ordered pairs, a candidate with itself included; `None` without any."""
+    return mean(first.similarity(second) for first, second in product(operations, repeat=2))
 
 
 def parent_probability(changes: Iterable[EdgeChange]) -> float | None:
