@@ -60,7 +60,7 @@ def changed(place: str, value: Any) -> dict[str, Any]:
         ("normal.nodes.0.0.input", 2, "nodes[0][0].input must be a state before the node (0 to 1)"),
         ("normal.nodes.0.0.input", -1, "input must be a whole number from 0"),
         ("normal.nodes.0.0.input", 1, "nodes[0] reads state 1 twice"),
-        ("normal.nodes.0", [], "normal.nodes[0]"),
+        ("normal.nodes.0", [], "normal: nodes[0] must be two edges"),
         ("reduction.nodes", [], "reduction: a cell has 1 to 64 nodes, got 0"),
         ("normal.concat", [2, 2], "normal: concat names a state twice"),
         ("normal.concat", [1], "normal: concat must name nodes, states 2 to 3, got 1"),
@@ -69,7 +69,7 @@ def changed(place: str, value: Any) -> dict[str, Any]:
         (
             "normal.name",
             "x",
-            "normal.name: unknown key. Choose from: concat, nodes, repeated_inputs",
+            "normal.name: unknown key. Choose from: concat, nodes, repeated_inputs, shape",
         ),
         ("reduction", ..., "reduction: is missing"),
         ("reduktion", {}, "reduktion: unknown key. Did you mean 'reduction'?"),
@@ -126,7 +126,7 @@ def test_repeated_inputs_must_be_asked_for() -> None:
 
 def test_zero_and_foreign_things_are_no_edges() -> None:
     with pytest.raises(ValueError, match="no 'zero' operation"):
-        Edge(0, Zero())
+        Cell(((Edge(0, Zero()), Edge(1, Skip())),), (2,))
     with pytest.raises(ValueError, match="op must be an operation"):
         Edge(0, "skip")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="normal must be a Cell"):

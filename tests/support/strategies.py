@@ -6,11 +6,12 @@ from random import Random
 from hypothesis import strategies as st
 
 from prnas.space.edge_pool import EdgePool
-from prnas.space.genotype import NUM_INPUTS, Cell, Edge, Genotype
+from prnas.space.genotype import Cell, Edge, Genotype, Node
 from prnas.space.morphisms import morphs
 from prnas.space.operations import OPERATIONS, Conv, Operation, Pool, Zero, from_label
 from prnas.space.pools import CellPools
 from prnas.space.setting import SETTINGS, Limits, Setting
+from prnas.space.shape import DARTS, ROLES, CellShape
 
 odd = st.integers(0, 4).map(lambda half: 2 * half + 1)
 convs = st.builds(Conv, odd, st.integers(1, 3), st.lists(st.integers(1, 4), max_size=3).map(tuple))
@@ -66,20 +67,46 @@ def cells(
     min_nodes: int = 1,
     repeated: bool | None = None,
     ops: st.SearchStrategy[Operation] = kept_operations,
+    shape: CellShape = DARTS,
 ) -> Cell:
-    repeated = draw(st.booleans()) if repeated is None else repeated
-    nodes: list[tuple[Edge, Edge]] = []
-    for number in range(draw(st.integers(min_nodes, max_nodes))):
-        states = st.integers(0, NUM_INPUTS + number - 1)
-        pair = draw(st.lists(states, min_size=2, max_size=2, unique=not repeated))
-        first, second = (Edge(state, draw(ops)) for state in pair)
-        nodes.append((first, second))
-    inner = range(NUM_INPUTS, NUM_INPUTS + len(nodes))
+    repeated = draw(st.booleans()) if repeated is None and shape.reads == "two" else repeated
+    nodes: list[Node] = []
+    inner = shape.nodes(draw(st.integers(min_nodes, max_nodes)))
+    for state in inner:
+        number = shape.num_edges(state)
+        sources = list(range(state))
+        if shape.reads == "two":
+            states = st.integers(0, state - 1)
+            size = {"min_size": number, "max_size": number}
+            sources = draw(st.lists(states, **size, unique=not repeated))
+        nodes.append(tuple(Edge(source, draw(ops)) for source in sources))
     concat = draw(st.lists(st.sampled_from(inner), min_size=1, unique=True))
-    return Cell(tuple(nodes), tuple(concat), repeated)
+    return Cell(tuple(nodes), tuple(concat), bool(repeated), shape)
 
 
 genotypes = st.builds(Genotype, cells(), cells())
+# Every shape that there can be.
+shapes = st.sampled_from(
+    [
+        CellShape(roles, inputs, reads, network)
+        for roles in (ROLES, ROLES[:1])
+        for inputs in (1, 2)
+        for reads in ("two", "all")
+        for network in ("darts", "residual")
+        if network == "darts" or len(roles) == 1
+    ]
+)
+
+
+@st.composite
+def shaped_genotypes(draw: st.DrawFn, max_nodes: int = 4) -> Genotype:
+    """Genotypes of every shape."""
+    shape = draw(shapes)
+    ops = operations if shape.reads == "all" else kept_operations
+    cell = cells(max_nodes, ops=ops, shape=shape)
+    return Genotype.of({role: draw(cell) for role in shape.roles})
+
+
 settings_of_the_paper = st.sampled_from(list(SETTINGS.values()))
 
 

@@ -1,5 +1,6 @@
 """What prune and replace decided, as a record: it can be logged, saved, replayed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -7,8 +8,8 @@ from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import validated
 from prnas.space.checks import STRICT
-from prnas.space.genotype import Role
 from prnas.space.operations import OperationField
+from prnas.space.shape import ROLES, Role, by_role
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,27 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to both cells at the end of a cycle."""
+    """What happens to all kinds of cell at the end of a cycle."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     normal: CellChange
-    reduction: CellChange
+    reduction: CellChange | None = None
+
+    @classmethod
+    def of(cls, cells: Mapping[Role, CellChange]) -> "Change":
+        """The change of these cells."""
+        return cls(cells["normal"], cells.get("reduction"))
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return ROLES if self.reduction else ROLES[:1]
 
     def cell(self, role: Role) -> CellChange:
-        return self.normal if role == "normal" else self.reduction
+        return by_role(role, self.normal, self.reduction)
 
     def to_json(self) -> dict[str, Any]:
-        return _ADAPTER.dump_python(self, mode="json")
+        data = _ADAPTER.dump_python(self, mode="json")
+        return {role: data[role] for role in self.roles}
 
     @classmethod
     def from_json(cls, data: Any) -> "Change":

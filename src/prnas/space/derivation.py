@@ -6,10 +6,11 @@ from random import Random
 
 from prnas.space.change import CellChange, Change, EdgeChange, Pruned
 from prnas.space.edge_pool import ranking
-from prnas.space.genotype import NUM_INPUTS, ROLES, Cell, Edge, Genotype, Role
+from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.operations import Operation, Skip, Zero
 from prnas.space.pools import CellPools, CellWeights, Pools
 from prnas.space.scores import Scores, checked_scores, softmax
+from prnas.space.shape import Output, Role
 
 
 def derive(
@@ -18,18 +19,25 @@ def derive(
     generator: Random,
     max_skips: Mapping[Role, int] | None = None,
     scores: Scores = softmax,
+    output: Output = "concat",
 ) -> tuple[Genotype, Change]:
     """Each edge keeps its best operation, each node its two edges where that has the best score.
 
+    Where the shape says that nodes read all states, all edges stay, and 'zero' may be the best.
     `pools` and `weights` are those that the last cycle trained; the change leaves one candidate
-    on every edge. With `max_skips`, a cell of more skips gives up the worst ones and is
-    derived again, as P-DARTS does, as far as its pools hold anything else.
+    on every edge. `output` is how the supernet's cells made theirs. With `max_skips`, a cell of
+    more skips gives up the worst ones and is derived again, as P-DARTS does, as far as its pools
+    hold anything else.
     """
-    normal, reduction = (
-        derive_cell(pools.cell(role), weights[role], generator, (max_skips or {}).get(role), scores)
-        for role in ROLES
-    )
-    return Genotype(normal[0], reduction[0]), Change(normal[1], reduction[1])
+    most = max_skips or {}
+    derived = {
+        role: derive_cell(
+            pools.cell(role), weights[role], generator, most.get(role), scores, output
+        )
+        for role in pools.roles
+    }
+    cells = {role: cell for role, (cell, _) in derived.items()}
+    return Genotype.of(cells), Change.of({role: change for role, (_, change) in derived.items()})
 
 
 def derive_cell(
@@ -38,28 +46,32 @@ def derive_cell(
     generator: Random,
     max_skips: int | None = None,
     scores: Scores = softmax,
+    output: Output = "concat",
 ) -> tuple[Cell, CellChange]:
     """One cell of `derive`."""
+    shape = pools.shape
     edges: list[_RankedEdge] = []
     for position, pool, alphas in zip(pools.positions, pools.edges, weights, strict=True):
         values = checked_scores(scores, alphas, len(pool.candidates))
         scored = tuple(zip(pool.candidates, values, strict=True))
         ranked = [scored[index] for index in ranking(values, alphas, generator)]
-        ranked = tuple((op, score) for op, score in ranked if not isinstance(op, Zero))
+        if shape.reads == "two":
+            ranked = [(op, score) for op, score in ranked if not isinstance(op, Zero)]
         if not ranked:
             raise ValueError(f"edge {position[1]}→{position[0]} holds nothing but 'zero'")
-        edges.append(_RankedEdge(*position, scored, ranked, tie=generator.random()))
-    states = range(NUM_INPUTS, NUM_INPUTS + pools.num_nodes)
+        edges.append(_RankedEdge(*position, scored, tuple(ranked), tie=generator.random()))
+    states = shape.nodes(pools.num_nodes)
     while True:
-        nodes = [_choose(edges, state) for state in states]
+        nodes = [_choose(edges, state, shape.num_edges(state)) for state in states]
         skips = [edge for node in nodes for edge in node if isinstance(edge.ranked[0][0], Skip)]
         replaceable = [edge for edge in skips if len(edge.ranked) > 1]
         if max_skips is None or len(skips) <= max_skips or not replaceable:
             break
         worst = min(replaceable, key=_RankedEdge.strength)
         edges[edges.index(worst)] = replace(worst, ranked=worst.ranked[1:])
-    pairs = tuple((first.as_edge(), second.as_edge()) for first, second in nodes)
-    return Cell(pairs, tuple(states)), CellChange(tuple(edge.change() for edge in edges))
+    chosen = tuple(tuple(edge.as_edge() for edge in node) for node in nodes)
+    cell = Cell(chosen, shape.output_states(pools.num_nodes, output), shape=shape)
+    return cell, CellChange(tuple(edge.change() for edge in edges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +95,8 @@ class _RankedEdge:
         return EdgeChange(tuple(Pruned(op, score) for op, score in self.pool if op != best))
 
 
-def _choose(edges: list[_RankedEdge], state: int) -> list[_RankedEdge]:
-    """The two strongest edges of a node, in the order of their inputs."""
+def _choose(edges: list[_RankedEdge], state: int, number: int) -> list[_RankedEdge]:
+    """The strongest edges of a node, so many, in the order of their inputs."""
     leading = [edge for edge in edges if edge.state == state]
-    strongest = sorted(leading, key=_RankedEdge.strength, reverse=True)[:2]
+    strongest = sorted(leading, key=_RankedEdge.strength, reverse=True)[:number]
     return sorted(strongest, key=lambda edge: edge.input)

@@ -1,29 +1,38 @@
-"""What a search finds: a normal and a reduction cell, each node with two inputs."""
+"""What a search finds: the cells of a network, an operation on each of their edges."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from prnas.io.reading import check_header, parse_json, validated
 from prnas.space.checks import STRICT, checked_int, checked_tuple
 from prnas.space.operations import OPERATIONS, Operation, OperationField, Zero, to_json
+from prnas.space.shape import (
+    DARTS,
+    MAX_NODES,
+    CellShape,
+    ShapeField,
+    by_role,
+    check_reduction,
+    shape_to_data,
+)
+from prnas.space.shape import ROLES as ROLES
+from prnas.space.shape import Role as Role
 
 FORMAT = "prnas-genotype"
 VERSION = 1
-NUM_INPUTS = 2  # a cell reads the outputs of the two cells before it
-MAX_NODES = 64
-Role = Literal["normal", "reduction"]
-ROLES: tuple[Role, Role] = ("normal", "reduction")
+NUM_INPUTS = 2  # of a cell of DARTS' shape
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edge:
     """One input of a node: the state it reads, and the operation applied to it.
 
-    States 0 and 1 are the outputs of the two cells before, 2 is the first node, and so on.
+    The first states are a cell's inputs (in DARTS' shape 0 and 1, the outputs of the two cells
+    before it), those that follow its nodes.
     """
 
     input: int
@@ -33,24 +42,27 @@ class Edge:
         checked_int("input", self.input, least=0)
         if type(self.op) not in OPERATIONS.values():
             raise ValueError(f"op must be an operation, got {self.op!r:.60}")
-        if isinstance(self.op, Zero):
-            raise ValueError("a genotype has no 'zero' operation: it would be no connection")
 
 
-Node = tuple[Edge, Edge]
+Node = tuple[Edge, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell: for each node its two edges, and which states make up the output.
+    """A cell: for each node its edges, and which states make up the output.
 
-    The two inputs of a node differ, as in every searched cell, unless `repeated_inputs` says
-    that they need not (NASNet and AmoebaNet apply two operations to the same state).
+    A node has two edges (the first one fewer, if only one state is before it), or one from every
+    earlier state, as the shape says. The two inputs of a node differ, as in every searched cell,
+    unless `repeated_inputs` says that they need not (NASNet and AmoebaNet apply two operations to
+    the same state).
     """
 
-    nodes: Annotated[tuple[tuple[Edge, Edge], ...], Field(strict=False)]
+    nodes: Annotated[
+        tuple[Annotated[tuple[Edge, ...], Field(strict=False)], ...], Field(strict=False)
+    ]
     concat: Annotated[tuple[int, ...], Field(strict=False)]
     repeated_inputs: bool = False
+    shape: ShapeField = DARTS
 
     def __post_init__(self) -> None:
         nodes = checked_tuple("nodes", self.nodes)
@@ -60,31 +72,30 @@ class Cell:
             raise ValueError("; ".join(problems))
 
     def _problems(self) -> Iterable[str]:
+        if type(self.shape) is not CellShape:
+            yield f"shape must be a CellShape, got {self.shape!r:.60}"
+            return
         if not 1 <= self.num_nodes <= MAX_NODES:
             yield f"a cell has 1 to {MAX_NODES} nodes, got {self.num_nodes}"
             return
-        for number, node in enumerate(self.nodes):
-            if [type(edge) for edge in node] != [Edge, Edge]:
-                yield f"nodes[{number}] must be two edges"
-                continue
-            states = NUM_INPUTS + number
-            for slot, edge in enumerate(node):
-                if edge.input >= states:
-                    rule = f"must be a state before the node (0 to {states - 1})"
-                    yield f"nodes[{number}][{slot}].input {rule}, got {edge.input}"
-            if node[0].input == node[1].input and not self.repeated_inputs:
-                yield (
-                    f"nodes[{number}] reads state {node[0].input} twice; its two inputs must "
-                    f"differ unless 'repeated_inputs' is true"
-                )
-        last = NUM_INPUTS + self.num_nodes - 1
+        states = self.shape.nodes(self.num_nodes)
+        for number, (state, node) in enumerate(zip(states, self.nodes, strict=True)):
+            if any(type(edge) is not Edge for edge in node):
+                yield f"nodes[{number}] must be edges"
+            elif self.shape.reads == "all":
+                yield from _problems_of_all(number, state, node)
+            else:
+                yield from _problems_of_two(number, state, node, self.repeated_inputs)
+        if self.shape.reads == "all" and self.repeated_inputs:
+            yield "repeated_inputs is for nodes that read two states, not all"
+        first, last = states[0], states[-1]
         if not self.concat:
             yield "concat must name at least one state"
         if len(set(self.concat)) != len(self.concat):
             yield f"concat names a state twice: {list(self.concat)}"
         for state in self.concat:
-            if type(state) is not int or not NUM_INPUTS <= state <= last:
-                yield f"concat must name nodes, states {NUM_INPUTS} to {last}, got {state!r:.60}"
+            if type(state) is not int or not first <= state <= last:
+                yield f"concat must name nodes, states {first} to {last}, got {state!r:.60}"
 
     @property
     def num_nodes(self) -> int:
@@ -93,9 +104,9 @@ class Cell:
     @property
     def edges(self) -> tuple[tuple[int, Edge], ...]:
         """Every edge with the state of the node it leads to."""
-        return tuple(
-            (NUM_INPUTS + number, edge) for number, node in enumerate(self.nodes) for edge in node
-        )
+        states = self.shape.nodes(self.num_nodes)
+        nodes = zip(states, self.nodes, strict=True)
+        return tuple((state, edge) for state, node in nodes for edge in node)
 
     @property
     def operations(self) -> tuple[Operation, ...]:
@@ -106,27 +117,70 @@ class Cell:
             [{"input": edge.input, "op": to_json(edge.op)} for edge in node] for node in self.nodes
         ]
         repeated = {"repeated_inputs": True} if self.repeated_inputs else {}
-        return {"nodes": nodes, "concat": list(self.concat), **repeated}
+        shape = {"shape": shape_to_data(self.shape)} if self.shape != DARTS else {}
+        return {"nodes": nodes, "concat": list(self.concat), **repeated, **shape}
+
+
+def _problems_of_two(number: int, state: int, node: Node, repeated: bool) -> Iterable[str]:
+    """What is wrong with a node that reads two states, or the only one there is."""
+    if len(node) != min(state, 2):
+        yield f"nodes[{number}] must be " + ("two edges" if state > 1 else "one edge")
+        return
+    for slot, edge in enumerate(node):
+        if edge.input >= state:
+            rule = f"must be a state before the node (0 to {state - 1})"
+            yield f"nodes[{number}][{slot}].input {rule}, got {edge.input}"
+        if isinstance(edge.op, Zero):
+            rule = "a genotype has no 'zero' operation: it would be no connection"
+            yield f"nodes[{number}][{slot}].op: {rule}"
+    if len({edge.input for edge in node}) < len(node) and not repeated:
+        yield (
+            f"nodes[{number}] reads state {node[0].input} twice; its two inputs must "
+            f"differ unless 'repeated_inputs' is true"
+        )
+
+
+def _problems_of_all(number: int, state: int, node: Node) -> Iterable[str]:
+    """What is wrong with a node that reads every state before it."""
+    inputs = [edge.input for edge in node]
+    if inputs != list(range(state)):
+        rule = "must have an edge from every state before it, in their order"
+        yield f"nodes[{number}] {rule}: 0 to {state - 1}, got {inputs!s:.60}"
 
 
 @dataclass(frozen=True, slots=True)
 class Genotype:
-    """The two cells that a whole network repeats."""
+    """The cells that a whole network repeats: a normal one and, unless all are, a reduction."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     normal: Cell
-    reduction: Cell
+    reduction: Cell | None = None
 
     def __post_init__(self) -> None:
-        for role in ROLES:
-            if type(self.cell(role)) is not Cell:
-                raise ValueError(f"{role} must be a Cell, got {self.cell(role)!r:.60}")
+        if type(self.normal) is not Cell:
+            raise ValueError(f"normal must be a Cell, got {self.normal!r:.60}")
+        if self.reduction is not None and type(self.reduction) is not Cell:
+            raise ValueError(f"reduction must be a Cell, got {self.reduction!r:.60}")
+        check_reduction(self.shape, self.reduction.shape if self.reduction else None)
+
+    @classmethod
+    def of(cls, cells: Mapping[Role, Cell]) -> "Genotype":
+        """The genotype of these cells."""
+        return cls(cells["normal"], cells.get("reduction"))
+
+    @property
+    def shape(self) -> CellShape:
+        return self.normal.shape
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return self.shape.roles
 
     def cell(self, role: Role) -> Cell:
-        return self.normal if role == "normal" else self.reduction
+        return by_role(role, self.normal, self.reduction)
 
     def to_json(self) -> dict[str, Any]:
-        cells = {role: self.cell(role).to_json() for role in ROLES}
+        cells = {role: self.cell(role).to_json() for role in self.roles}
         return {"format": FORMAT, "version": VERSION, **cells}
 
     @classmethod
@@ -137,7 +191,7 @@ class Genotype:
     def dumps(self) -> str:
         """JSON text, one edge a line, so that two genotypes can be compared by `diff`."""
         parts = [f' "format": "{FORMAT}"', f' "version": {VERSION}']
-        for role in ROLES:
+        for role in self.roles:
             rest = self.cell(role).to_json()
             nodes = [",\n    ".join(map(json.dumps, node)) for node in rest.pop("nodes")]
             lines = ",\n".join(f"   [{node}]" for node in nodes)

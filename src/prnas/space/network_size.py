@@ -1,9 +1,8 @@
 """How large a genotype's network is: counted from its plan, exactly, without building it."""
 
 from collections.abc import Iterable
-from typing import Literal
 
-from prnas.space.genotype import NUM_INPUTS, ROLES, Genotype, Role
+from prnas.space.genotype import Genotype
 from prnas.space.layer_size import (
     NetworkSize,
     Pixels,
@@ -12,12 +11,10 @@ from prnas.space.layer_size import (
     halved,
     pointwise_bn_size,
 )
-from prnas.space.network_plan import CellPlan, plan_cells
+from prnas.space.network_plan import CellPlan, Stem, num_stem_channels, plan_cells
 from prnas.space.operations import Operation
 from prnas.space.pools import Pools
-
-Stem = Literal["cifar", "imagenet"]
-Output = Literal["concat", "mean"]
+from prnas.space.shape import CellShape, Output, width
 
 
 def network_size(
@@ -36,17 +33,16 @@ def network_size(
     `image_size` is the side of a square, or height and width.
     """
     pixels = (image_size, image_size) if isinstance(image_size, int) else image_size
-    stem_channels = 3 * channels if stem == "cifar" else channels
-    width: dict[Role, int] = {
-        role: len(genotype.cell(role).concat) if output == "concat" else 1 for role in ROLES
-    }
-    plans, c_out = plan_cells(cells, channels, stem_channels, width, stem == "imagenet")
+    shape = genotype.shape
+    stem_channels = num_stem_channels(channels, stem, shape)
+    widths = {role: width(output, len(genotype.cell(role).concat)) for role in genotype.roles}
+    plans, c_out = plan_cells(cells, channels, stem_channels, widths, stem == "imagenet", shape)
     total, pixels = _stem(stem, input_channels, stem_channels, pixels)
     for plan in plans:
         edges = [(edge.input, edge.op) for _, edge in genotype.cell(plan.role).edges]
-        total += _cell(edges, plan, pixels)
-        pixels = halved(pixels) if plan.reduces else pixels
-    return total + NetworkSize(c_out * classes + classes, c_out * classes)
+        size, pixels = _cell(edges, plan, pixels, shape)
+        total += size
+    return total + _end(shape, c_out, classes)
 
 
 def supernet_macs(
@@ -60,11 +56,11 @@ def supernet_macs(
     pixels: Pixels,
 ) -> int:
     """Multiply-accumulates of a supernet, all candidates included, for one image."""
-    width: dict[Role, int] = {
-        role: pools.cell(role).num_nodes if output == "concat" else 1 for role in ROLES
-    }
-    plans, c_out = plan_cells(cells, channels, 3 * channels, width)
-    total, pixels = _stem("cifar", input_channels, 3 * channels, pixels)
+    shape = pools.shape
+    widths = {role: width(output, pools.cell(role).num_nodes) for role in pools.roles}
+    stem_channels = num_stem_channels(channels, shape=shape)
+    plans, c_out = plan_cells(cells, channels, stem_channels, widths, shape=shape)
+    total, pixels = _stem("cifar", input_channels, stem_channels, pixels)
     for plan in plans:
         cell = pools.cell(plan.role)
         edges = [
@@ -72,9 +68,9 @@ def supernet_macs(
             for (_, source), edge in zip(cell.positions, cell.edges, strict=True)
             for op in edge.candidates
         ]
-        total += _cell(edges, plan, pixels)
-        pixels = halved(pixels) if plan.reduces else pixels
-    return total.macs + c_out * classes
+        size, pixels = _cell(edges, plan, pixels, shape)
+        total += size
+    return (total + _end(shape, c_out, classes)).macs
 
 
 def _stem(stem: Stem, c_in: int, c_out: int, pixels: Pixels) -> tuple[NetworkSize, Pixels]:
@@ -87,14 +83,33 @@ def _stem(stem: Stem, c_in: int, c_out: int, pixels: Pixels) -> tuple[NetworkSiz
     return total, pixels
 
 
-def _cell(edges: Iterable[tuple[int, Operation]], plan: CellPlan, pixels: Pixels) -> NetworkSize:
-    """A cell of these operations, each with the state that it reads."""
-    total = pointwise_bn_size(plan.c_before_last, plan.channels, pixels)
-    total += pointwise_bn_size(plan.c_last, plan.channels, pixels)
+def _cell(
+    edges: Iterable[tuple[int, Operation]], plan: CellPlan, pixels: Pixels, shape: CellShape
+) -> tuple[NetworkSize, Pixels]:
+    """A cell of these operations, each with the state that it reads; and what pixels it makes."""
+    total, c = NetworkSize(), plan.channels
+    if plan.after_block:
+        pixels = halved(pixels)
+        total += _residual_block(c // 2, c, pixels)
+    inner = halved(pixels) if plan.reduces else pixels
+    if plan.projects:
+        for c_in in (plan.c_before_last, plan.c_last)[-shape.inputs :]:
+            total += pointwise_bn_size(c_in, c, pixels)
     for source, op in edges:
-        if plan.reduces and source < NUM_INPUTS:
-            total += op.size(plan.channels, pixels, stride=2)
+        if plan.reduces and source < shape.inputs:
+            total += op.size(c, pixels, stride=2)
         else:
-            inner = halved(pixels) if plan.reduces else pixels
-            total += op.size(plan.channels, inner, stride=1)
-    return total
+            total += op.size(c, inner, stride=1)
+    return total, inner
+
+
+def _residual_block(c_in: int, c_out: int, pixels: Pixels) -> NetworkSize:
+    """Two 3 x 3 convolutions with BN, and a 1 x 1 convolution beside them, which make `pixels`."""
+    main = conv_size(9 * c_in * c_out, pixels) + conv_size(9 * c_out * c_out, pixels)
+    return main + conv_size(c_in * c_out, pixels) + bn_size(c_out) + bn_size(c_out)
+
+
+def _end(shape: CellShape, c: int, classes: int) -> NetworkSize:
+    """The classifier, and what a residual network has before it."""
+    classifier = NetworkSize(c * classes + classes, c * classes)
+    return classifier + bn_size(c) if shape.network == "residual" else classifier

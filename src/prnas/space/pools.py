@@ -1,7 +1,7 @@
-"""The pools of a whole cell, one for each edge, and of both cells together."""
+"""The pools of a whole cell, one for each edge, and of all kinds of cell together."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Annotated, Any, ClassVar
 
@@ -11,47 +11,61 @@ from prnas.io.reading import validated
 from prnas.space.change import CellChange, Change
 from prnas.space.checks import STRICT, checked_int
 from prnas.space.edge_pool import EdgePool
-from prnas.space.genotype import MAX_NODES, NUM_INPUTS, Role
 from prnas.space.operations import Operation
 from prnas.space.scores import Scores, softmax
 from prnas.space.setting import Limits
+from prnas.space.shape import (
+    DARTS,
+    MAX_NODES,
+    CellShape,
+    Role,
+    ShapeField,
+    by_role,
+    check_reduction,
+)
 
 CellWeights = Sequence[Sequence[float]]  # for each edge, an architecture weight a candidate
 
 
-def edge_positions(num_nodes: int) -> list[tuple[int, int]]:
+def edge_positions(num_nodes: int, shape: CellShape = DARTS) -> list[tuple[int, int]]:
     """(state of the node, input) of every edge, in the order of a cell's pools."""
     checked_int("number of nodes", num_nodes, most=MAX_NODES)
-    states = range(NUM_INPUTS, NUM_INPUTS + num_nodes)
-    return [(state, source) for state in states for source in range(state)]
+    return [(state, source) for state in shape.nodes(num_nodes) for source in range(state)]
 
 
 @dataclass(frozen=True, slots=True)
 class CellPools:
-    """A pool for each edge of a cell: 14 for four nodes."""
+    """A pool for each edge of a cell: in DARTS' shape 14 for four nodes."""
 
     num_nodes: int
     edges: Annotated[tuple[EdgePool, ...], Field(strict=False)]
+    shape: ShapeField = DARTS
 
     def __post_init__(self) -> None:
-        expected = len(edge_positions(self.num_nodes))
+        expected = len(edge_positions(self.num_nodes, self.shape))
         if len(self.edges) != expected:
             raise ValueError(
                 f"{self.num_nodes} nodes have {expected} edges, got {len(self.edges)} pools"
             )
 
     @classmethod
-    def initial(cls, num_nodes: int, operations: Sequence[Operation]) -> "CellPools":
+    def initial(
+        cls, num_nodes: int, operations: Sequence[Operation], shape: CellShape = DARTS
+    ) -> "CellPools":
         pool = EdgePool.initial(operations)
-        return cls(num_nodes, (pool,) * len(edge_positions(num_nodes)))
+        return cls(num_nodes, (pool,) * len(edge_positions(num_nodes, shape)), shape)
 
     @property
     def positions(self) -> list[tuple[int, int]]:
-        return edge_positions(self.num_nodes)
+        return edge_positions(self.num_nodes, self.shape)
+
+    @property
+    def num_states(self) -> int:
+        return self.shape.inputs + self.num_nodes
 
     def apply(self, change: CellChange) -> "CellPools":
         pairs = zip(self.edges, change.edges, strict=True)
-        return CellPools(self.num_nodes, tuple(pool.apply(edge) for pool, edge in pairs))
+        return replace(self, edges=tuple(pool.apply(edge) for pool, edge in pairs))
 
     def evolve(
         self,
@@ -71,31 +85,54 @@ class CellPools:
             pool.evolve(alphas, keep, number, limits, generator, scores)
             for pool, alphas in zip(self.edges, weights, strict=True)
         ]
-        pools = CellPools(self.num_nodes, tuple(pool for pool, _ in decided))
+        pools = replace(self, edges=tuple(pool for pool, _ in decided))
         return pools, CellChange(tuple(change for _, change in decided))
 
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """The pools of both cells: the whole state of a search space under way."""
+    """The pools of all kinds of cell: the whole state of a search space under way."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     normal: CellPools
-    reduction: CellPools
+    reduction: CellPools | None = None
+
+    def __post_init__(self) -> None:
+        check_reduction(self.shape, self.reduction.shape if self.reduction else None)
 
     @classmethod
-    def initial(cls, num_nodes: int, operations: Sequence[Operation]) -> "Pools":
-        pools = CellPools.initial(num_nodes, operations)
-        return cls(pools, pools)
+    def of(cls, cells: Mapping[Role, CellPools]) -> "Pools":
+        """The pools of these cells."""
+        return cls(cells["normal"], cells.get("reduction"))
+
+    @classmethod
+    def initial(
+        cls, num_nodes: int, operations: Sequence[Operation], shape: CellShape = DARTS
+    ) -> "Pools":
+        pools = CellPools.initial(num_nodes, operations, shape)
+        return cls.of(dict.fromkeys(shape.roles, pools))
+
+    @property
+    def shape(self) -> CellShape:
+        return self.normal.shape
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return self.shape.roles
 
     def cell(self, role: Role) -> CellPools:
-        return self.normal if role == "normal" else self.reduction
+        return by_role(role, self.normal, self.reduction)
 
     def apply(self, change: Change) -> "Pools":
-        return Pools(self.normal.apply(change.normal), self.reduction.apply(change.reduction))
+        return Pools.of({role: self.cell(role).apply(change.cell(role)) for role in self.roles})
 
     def to_json(self) -> dict[str, Any]:
-        return _ADAPTER.dump_python(self, mode="json")
+        data = _ADAPTER.dump_python(self, mode="json")
+        cells: dict[str, dict[str, Any]] = {role: data[role] for role in self.roles}
+        if self.shape == DARTS:  # as it was before there were others
+            for cell in cells.values():
+                del cell["shape"]
+        return cells
 
     @classmethod
     def from_json(cls, data: Any) -> "Pools":

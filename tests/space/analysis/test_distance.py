@@ -6,30 +6,30 @@ from hypothesis import strategies as st
 
 from prnas.space import zoo
 from prnas.space.analysis.distance import cell_distance, edit_distance
-from prnas.space.genotype import NUM_INPUTS, Cell, Edge, Genotype
+from prnas.space.genotype import Cell, Edge, Genotype, Node
 from prnas.space.operations import Operation
 from tests.support.strategies import cells, genotypes, kept_operations, seeds
 
 
 def shuffled(cell: Cell, generator: Random) -> Cell:
     """The same cell: nodes in another topological order, edges and concatenation shuffled."""
-    order: list[int] = []
+    inputs, order = cell.shape.inputs, list[int]()
     while len(order) < cell.num_nodes:
         ready = [
             number
             for number, node in enumerate(cell.nodes)
             if number not in order
-            and all(edge.input < NUM_INPUTS or edge.input - NUM_INPUTS in order for edge in node)
+            and all(edge.input < inputs or edge.input - inputs in order for edge in node)
         ]
         order.append(generator.choice(ready))
-    new = {state: state for state in range(NUM_INPUTS)}
-    new |= {NUM_INPUTS + number: NUM_INPUTS + at for at, number in enumerate(order)}
-    nodes: list[tuple[Edge, Edge]] = []
+    new = {state: state for state in range(inputs)}
+    new |= {inputs + number: inputs + at for at, number in enumerate(order)}
+    nodes: list[Node] = []
     for number in order:
-        first, second = generator.sample(cell.nodes[number], 2)
-        nodes.append((Edge(new[first.input], first.op), Edge(new[second.input], second.op)))
+        edges = generator.sample(cell.nodes[number], len(cell.nodes[number]))
+        nodes.append(tuple(Edge(new[edge.input], edge.op) for edge in edges))
     concat = [new[state] for state in generator.sample(cell.concat, len(cell.concat))]
-    return Cell(tuple(nodes), tuple(concat), cell.repeated_inputs)
+    return Cell(tuple(nodes), tuple(concat), cell.repeated_inputs, cell.shape)
 
 
 def textbook_distance(one: Cell, other: Cell) -> int:

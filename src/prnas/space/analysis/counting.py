@@ -5,10 +5,10 @@ from dataclasses import asdict, replace
 from math import comb, prod
 from typing import ClassVar
 
-from prnas.space.genotype import NUM_INPUTS
 from prnas.space.morphisms import morphs
 from prnas.space.operations import Conv, Operation
 from prnas.space.setting import Limits, Setting
+from prnas.space.shape import DARTS, CellShape
 
 # The paper counts what five replacing cycles can reach.
 PAPER_STEPS = 5
@@ -63,7 +63,10 @@ def count_convs(setting: Setting, steps: int = PAPER_STEPS, dilated_1x1: bool = 
     return sum(isinstance(op, Conv) for op in discoverable(setting, steps))
 
 
-def count_cells(num_operations: int, num_nodes: int = 4) -> int:
-    """The number of cells: each node picks two of its inputs, and an operation for each."""
-    inputs = range(NUM_INPUTS, NUM_INPUTS + num_nodes)
-    return prod(comb(states, 2) * num_operations**2 for states in inputs)
+def count_cells(num_operations: int, num_nodes: int = 4, shape: CellShape = DARTS) -> int:
+    """The number of cells: each node picks the states that it reads, and an operation for each.
+
+    In DARTS' shape it picks two of the states before it; in that of NAS-Bench-201 it reads all.
+    """
+    numbers = ((state, shape.num_edges(state)) for state in shape.nodes(num_nodes))
+    return prod(comb(state, number) * num_operations**number for state, number in numbers)

@@ -8,7 +8,6 @@ from statistics import fmean
 
 from prnas.space.change import CellChange, Change, EdgeChange
 from prnas.space.edge_pool import EdgePool
-from prnas.space.genotype import ROLES
 from prnas.space.operations import CATEGORIES, Conv, Operation
 from prnas.space.pools import CellPools, Pools
 
@@ -91,9 +90,12 @@ def mean_statistics(parts: Sequence[PoolStatistics]) -> PoolStatistics:
 
 
 def average_statistics(pools: Pools, change: Change | None = None) -> PoolStatistics:
-    """The mean over both cells. `change` is the one that led to the pools, if any."""
+    """The mean over all kinds of cell. `change` is the one that led to the pools, if any."""
     return mean_statistics(
-        [cell_statistics(pools.cell(role), change.cell(role) if change else None) for role in ROLES]
+        [
+            cell_statistics(pools.cell(role), change.cell(role) if change else None)
+            for role in pools.roles
+        ]
     )
 
 
