@@ -5,6 +5,7 @@ Nothing here reads a file or a clock: the same facts give the same choice everyw
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from prnas.config.retrain import DEFAULT_GENOTYPE, RetrainConfig
@@ -23,10 +24,6 @@ STEPS = 12  # Of an epoch, as far as batches from 8 to 64 allow.
 BATCHES = (8, 64)
 GRACE = 0.3  # Share of a cycle's epochs, about as in the paper.
 FIRST_CYCLES = 1.5  # The paper's first two cycles are so many times as long as the others.
-
-# The work that a run may be, in seconds of one core where the costs below were measured. A search
-# that measures its candidates at every cycle's end takes up to a fifth more.
-BUDGET = 640.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,8 @@ class _Task:
     # Seconds for a multiply-accumulate of the network on one image, and for a step of any batch.
     mac_seconds: float
     step_seconds: float
-    macs: Callable[[_Plan], int]
+    budget: float  # Seconds that the whole may take.
+    macs: Callable[[int, int, int], int]  # By image size, cells and channels.
 
     def weight_images(self, plan: _Plan) -> int:
         return max(round(plan.images * self.weights_share), 1)
@@ -104,11 +102,11 @@ class _Task:
     def seconds(self, plan: _Plan) -> float:
         images = self.weight_images(plan)
         steps = images / self.batch(plan)
-        once = images * self.macs(plan) * self.mac_seconds + steps * self.step_seconds
-        return plan.epochs * once
+        macs = self.macs(plan.size, plan.cells, plan.channels)
+        return plan.epochs * (images * macs * self.mac_seconds + steps * self.step_seconds)
 
     def fits(self, plan: _Plan) -> bool:
-        return self.seconds(plan) <= BUDGET
+        return self.seconds(plan) <= self.budget
 
 
 def choose(draft: Draft[Any], facts: ImageFacts) -> Choice:
@@ -119,7 +117,7 @@ def choose(draft: Draft[Any], facts: ImageFacts) -> Choice:
     batch, letters = task.batch(plan), facts.like_letters
     fixed = config.batch
     values: dict[str, Any] = {
-        "data.image_size": plan.size,
+        "data.image_size": None if _is_own_size(config, facts, plan.size) else plan.size,
         "data.images": plan.images if plan.images < facts.train else None,
         "data.flip": not letters,
         "data.crop_padding": plan.size // 8,
@@ -179,6 +177,11 @@ def _given_size(config: Any, facts: ImageFacts) -> int:
     )
 
 
+def _is_own_size(config: Any, facts: ImageFacts, size: int) -> bool:
+    """Whether images stay as they are, square or not; those of a folder always become squares."""
+    return facts.sides[0] == facts.sides[2] == size and not config.data.name.startswith("folder:")
+
+
 def _networks(draft: Draft[Any], task: _Task) -> list[tuple[int, int]]:
     given = draft.config.network
     cells_open, channels_open = ("network.cells" in draft.open, "network.channels" in draft.open)
@@ -217,40 +220,43 @@ def _cycle_values(draft: Draft[Any], epochs: int) -> dict[str, int]:
 
 
 def _search(config: SearchConfig, facts: ImageFacts) -> _Task:
-    def macs(plan: _Plan) -> int:
+    @cache
+    def macs(size: int, cells: int, channels: int) -> int:
         """Those of the first supernet. The later ones are dearer, which `mac_seconds` knows."""
         return supernet_macs(
             Pools.initial(config.network.nodes, config.space.initial_pool),
-            plan.channels,
-            plan.cells,
+            channels,
+            cells,
             len(facts.class_sizes),
             output=config.network.output,
             input_channels=facts.channels,
-            pixels=(plan.size, plan.size),
+            pixels=(size, size),
         )
 
     return _Task(
         networks=((5, 8), (5, 16), (8, 16)),
         epochs=(20, 40, 100),
         weights_share=1 - config.data.architecture_share,
-        mac_seconds=7.5e-9,
+        mac_seconds=9e-9,
         step_seconds=0.12,
+        budget=640.0,  # What is measured at every cycle's end takes up to a fifth more.
         macs=macs,
     )
 
 
 def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
-    def macs(plan: _Plan) -> int:
+    @cache
+    def macs(size: int, cells: int, channels: int) -> int:
         """Those of the same cells whatever is trained, so that cells are trained alike."""
         return network_size(
             zoo.get(DEFAULT_GENOTYPE),
-            plan.channels,
-            plan.cells,
+            channels,
+            cells,
             len(facts.class_sizes),
             stem=config.network.stem,
             output=config.network.output,
             input_channels=facts.channels,
-            image_size=plan.size,
+            image_size=size,
         ).macs
 
     return _Task(
@@ -259,6 +265,7 @@ def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
         weights_share=1.0,
         mac_seconds=1.4e-9,
         step_seconds=0.03,
+        budget=840.0,
         macs=macs,
     )
 
