@@ -278,6 +278,7 @@ def _reasons(
 ) -> list[tuple[str, str]]:
     """A line for each thing that was chosen, and the facts before them."""
     size, batch = plan.size, task.batch(plan)
+    minutes = max(round(task.seconds(plan) / 60), 1)
     lines = [("images", str(facts))]
     if values.get("data.images"):
         lines.append(("of these", f"{plan.images:,}, as many as there is time for"))
@@ -291,7 +292,7 @@ def _reasons(
         lines.append(("epochs", _why_epochs(task, plan)))
     if "batch.min" in values or "batch.max" in values:
         steps = max(round(task.weight_images(plan) / batch), 1)
-        lines.append(("batch", f"{batch} images, {steps} steps an epoch"))
+        lines.append(("batch", f"{batch} images, {_counted(steps, 'step')} an epoch"))
     if "data.flip" in values or "data.crop_padding" in values:
         lines.append(("variants", _why_variants(draft, facts, values)))
     few, many = min(facts.class_sizes), max(facts.class_sizes)
@@ -302,7 +303,7 @@ def _reasons(
         )  # fmt: skip
     if facts.train < FEW:
         lines.append(("mind", f"{facts.train} images are few: what is found may be chance"))
-    return [*lines, ("work", f"some {_minutes(task.seconds(plan))} of one core")]
+    return [*lines, ("work", f"some {_counted(minutes, 'minute')} of one core")]
 
 
 def _why_size(facts: ImageFacts, task: _Task, plan: _Plan) -> str:
@@ -344,6 +345,5 @@ def _why_variants(draft: Draft[Any], facts: ImageFacts, values: dict[str, Any]) 
     return f"{', '.join(parts)}: {why}"
 
 
-def _minutes(seconds: float) -> str:
-    minutes = max(round(seconds / 60), 1)
-    return f"{minutes} minute" + ("s" if minutes > 1 else "")
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
