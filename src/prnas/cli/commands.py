@@ -94,7 +94,7 @@ def config(recipe: str = "darts-like", /, *, given: options.ConfigOptions | None
 def search(recipe: str | None = None, /, *, given: options.SearchOptions | None = None) -> None:
     """Search for the cells of a network.
 
-    :param recipe: A recipe's name, or a YAML file. Default: quick.
+    :param recipe: A recipe's name, or a YAML file. Default: quick; with other images, pictures.
     """
     from prnas.commands.search import run
 
@@ -111,7 +111,7 @@ def retrain(
     """Train the network of a genotype, and test it.
 
     :param genotype: A published cell's name, a genotype file, or a run's folder.
-    :param recipe: A recipe's name, or a YAML file. Default: retrain-quick.
+    :param recipe: A recipe, or a YAML file. Default: retrain-quick; own images: retrain-pictures.
     """
     from prnas.commands.retrain import run
 
