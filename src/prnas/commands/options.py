@@ -164,7 +164,9 @@ class StudyOptions(Options):
     overrides: Overrides = ()
     """Override a value of the study, e.g. --set seeds=3. May be repeated."""
     engine: str | None = None
-    """What runs the jobs: local."""
+    """What runs the jobs: local (default), or ray, on this machine or a cluster."""
+    address: str | None = None
+    """For --engine ray: a running cluster, as HOST:PORT, or auto for the one of this machine."""
     slots: Whole | None = None
     """Number of jobs at the same time. Default: as many as the machine has room for."""
     quiet: bool = False

@@ -1,6 +1,7 @@
 """The search's loop: epochs of architecture and weight steps, prune and replace, the genotype."""
 
 import time
+from random import Random
 from typing import Any
 
 from torch import Tensor
@@ -160,9 +161,13 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         start = time.perf_counter()
         judging = Judging(self, pools, weights) if self._measures else None
         worths = judging.worths if judging else None
-        rest = (pools, weights, state.decisions, worths)
+        # A search that is stopped while it measures decides anew: with the same random numbers.
+        decisions = Random()
+        decisions.setstate(state.decisions.getstate())
+        rest = (pools, weights, decisions, worths)
         decision = prune_and_replace(self.config, position.cycle, *rest)
         evidence = judging.evidence(decision) if judging else None
+        state.decisions = decisions
         measured = time.perf_counter() - start
         record = cycle_record(self.config, position.cycle, pools, weights, decision, evidence)
         self.probe.reset()  # the next batch size follows from training, not from this
