@@ -67,7 +67,7 @@ def test_it_opens_from_disk_and_asks_for_nothing(visit: Any, search_page: Path) 
     assert charts >= {
         *("accuracy", "loss", "learning-rate", "batch-size", "seconds", "images-per-second"),
         *("memory", "similarity", "parents", "operations-normal", "operations-reduction"),
-        *("kernels-normal", "kernels-reduction"),
+        *("kernels-normal", "kernels-reduction", "architecture-rate", "edits", "skips"),
     }
     # Nine cycles in every chart, each begins with its grace epochs.
     assert seen.count("[data-chart=loss] .grace") == 9
@@ -322,7 +322,7 @@ def test_nothing_is_said_of_epochs_to_come(visit: Any, tmp_path: Path) -> None:
     page = tmp_path / "half.html"
     write_page(page, [search_view("half", cycles=2)])
     seen = visit(page)
-    for chart in ("operations-normal", "batch-size", "similarity", "accuracy"):
+    for chart in ("operations-normal", "batch-size", "similarity", "accuracy", "skips"):
         seen.page.locator(f"[data-chart={chart}]").focus()
         seen.page.keyboard.press("End")
         box = f"[data-chart-box={chart}] .tooltip"
