@@ -322,7 +322,7 @@ def test_nothing_is_said_of_epochs_to_come(visit: Any, tmp_path: Path) -> None:
     page = tmp_path / "half.html"
     write_page(page, [search_view("half", cycles=2)])
     seen = visit(page)
-    for chart in ("operations-normal", "batch-size", "similarity", "accuracy", "skips"):
+    for chart in ("operations-normal", "batch-size", "similarity", "accuracy"):
         seen.page.locator(f"[data-chart={chart}]").focus()
         seen.page.keyboard.press("End")
         box = f"[data-chart-box={chart}] .tooltip"
