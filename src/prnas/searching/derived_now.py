@@ -1,4 +1,4 @@
-"""The genotype that would be derived now: how steady it is, and how much of it are skips.
+"""The genotype that the architecture weights say now: how steady it is, how much of it are skips.
 
 Epoch by epoch it shows whether a search settles. Architecture weights that are trained too long or
 too fast tend to prefer skips until the cells are made of little else: DARTS's known collapse.
@@ -14,7 +14,7 @@ from prnas.runs.records import DerivedGenotype
 from prnas.searching.cycle_end import max_skips
 from prnas.space.analysis.distance import edit_distance
 from prnas.space.derivation import derive
-from prnas.space.genotype import ROLES, Genotype, Role
+from prnas.space.genotype import Genotype, Role
 from prnas.space.operations import Skip
 from prnas.space.pools import CellWeights, Pools
 
@@ -29,7 +29,7 @@ def derived_now(
 
     Ties are broken always in the same way, and nothing random of the search is used.
     """
-    edges = [edge for role in ROLES for edge in weights[role]]
+    edges = [edge for role in pools.roles for edge in weights[role]]
     if all(len(set(edge)) == 1 for edge in edges):
         return None
     if not all(map(isfinite, chain(*edges))):
@@ -44,7 +44,7 @@ def derived_record(genotype: Genotype, before: Genotype | None) -> DerivedGenoty
     return DerivedGenotype(
         genotype=genotype.to_json(),
         edits=edit_distance(before, genotype) if before is not None and few else None,
-        skips={role: _share(genotype, role) for role in ROLES},
+        skips={role: _share(genotype, role) for role in genotype.roles},
     )
 
 
@@ -52,7 +52,7 @@ def warning(genotype: Genotype, before: Genotype | None) -> str | None:
     """A sentence when skips have taken over a cell since the epoch before, with what helps."""
     taken = [
         role
-        for role in ROLES
+        for role in genotype.roles
         if _share(genotype, role) > TAKEN_OVER
         and (before is None or _share(before, role) <= TAKEN_OVER)
     ]
@@ -66,13 +66,13 @@ def warning(genotype: Genotype, before: Genotype | None) -> str | None:
     return (
         f"skips take over: they would be {cells} if the search ended now. Options against it, in a "
         f"new search: {bounds} (P-DARTS: 2), skip_dropout in the schedule's cycles, more "
-        "grace_epochs, a smaller architecture.travel"
+        "grace_epochs, a smaller architecture.travel, architecture.scoring=removal"
     )
 
 
 def _skips(genotype: Genotype, role: Role) -> tuple[int, int]:
     """How many operations of a cell are skips, of how many."""
-    operations = [edge.op for _, edge in genotype.cell(role).edges]
+    operations = genotype.cell(role).operations
     return sum(isinstance(op, Skip) for op in operations), len(operations)
 
 

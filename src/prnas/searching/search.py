@@ -134,7 +134,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         return sum(cycle.epochs for cycle in cycles[: position.cycle]) + position.epoch
 
     def conclude_epoch(self) -> dict[str, Any]:
-        """See what genotype the epoch would end the search with; warn if skips take over."""
+        """See what genotype the architecture weights would derive; warn if skips take over."""
         state, before = self.state, self.state.derived
         facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
         with state.timed("other"):
@@ -144,7 +144,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
                 return facts
             state.derived = now
             facts["derived"] = derived_record(now, before)
-            if (text := warning(now, before)) is not None:
+            by_weights = self.config.architecture.scoring in ("weights", "blend")
+            if by_weights and (text := warning(now, before)) is not None:
                 place = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
                 self.emit("on_message", f"{place}: {text}")
         return facts
