@@ -35,7 +35,8 @@ def derived_now(
     if not all(map(isfinite, chain(*edges))):
         return None  # the search is about to end because of that
     scores = RELAXATIONS[config.architecture.relaxation]
-    return derive(pools, weights, Random(0), max_skips(config), scores)[0]
+    output = config.network.output
+    return derive(pools, weights, Random(0), max_skips(config), scores, output)[0]
 
 
 def derived_record(genotype: Genotype, before: Genotype | None) -> DerivedGenotype:
