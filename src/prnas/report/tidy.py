@@ -55,6 +55,11 @@ def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:
     yield next(iter(record.scores)), "learning_rate", record.lr
     if record.architecture_lr is not None:
         yield "architecture", "learning_rate", record.architecture_lr
+    if record.derived is not None:
+        if record.derived.edits is not None:
+            yield "genotype", "edits", record.derived.edits
+        for role, share in record.derived.skips.items():
+            yield "genotype", f"skips_{role}", share
     if record.drop_path is not None:
         yield WHOLE, "drop_path", record.drop_path
     yield WHOLE, "steps", record.steps
