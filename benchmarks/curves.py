@@ -89,7 +89,7 @@ def table(epochs: list[EpochRecord], cycles: list[CycleRecord]) -> str:
             epoch.scores["validation"].accuracy for epoch in own if "validation" in epoch.scores
         ]
         lines.append(
-            f"| {one.cycle + 1} | {own[-1].scores['weights'].accuracy:.1%} "
+            f"| {one.cycle} | {own[-1].scores['weights'].accuracy:.1%} "
             f"| {checked[0]:.1%}, {checked[-1]:.1%} | {own[-1].batch} "
             f"| {min(e.seconds for e in own):.0f}–{max(e.seconds for e in own):.0f} "
             f"| {types['conv']:.0%} / {types['pool']:.0%} / {types['skip']:.0%} "

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from prnas.nets import plain
+from prnas.nets import plain_supernet
 from prnas.nets.supernet import Active, Supernet
 from prnas.space.genotype import ROLES
 from prnas.space.pools import CellPools, Pools
@@ -50,7 +50,7 @@ def batches(batch: int, size: int = 32, classes: int = 10) -> tuple[Batch, Batch
 
 
 def _optimizers(
-    network: Supernet | plain.Supernet, fused: bool
+    network: Supernet | plain_supernet.Supernet, fused: bool
 ) -> tuple[torch.optim.Optimizer, torch.optim.Optimizer]:
     adam = torch.optim.Adam(
         network.architecture_parameters(), 6e-4, (0.5, 0.999), weight_decay=1e-3, fused=fused
@@ -61,7 +61,9 @@ def _optimizers(
     return adam, sgd
 
 
-def textbook_step(network: plain.Supernet, data: tuple[Batch, Batch]) -> Callable[[], None]:
+def textbook_step(
+    network: plain_supernet.Supernet, data: tuple[Batch, Batch]
+) -> Callable[[], None]:
     """As DARTS's code does it: every backward pass computes every gradient."""
     optimizers = _optimizers(network, fused=False)
     parts = (network.architecture_parameters(), network.weight_parameters())

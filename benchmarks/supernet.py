@@ -1,7 +1,8 @@
 """The supernet against the textbook's: speed, memory and operator calls of a search step.
 
-The textbook's is `prnas.nets.plain.Supernet`. `fused` and `plain` are the two ways to compute ours,
-`recompute` is fused with recomputation, and in `sampled` one candidate of each edge is active.
+The textbook's is `prnas.nets.plain_supernet.Supernet`. `fused` and `plain` are the two ways to
+compute ours, `recompute` is fused with recomputation, and in `sampled` one candidate of each edge
+is active.
 
 python -m benchmarks.supernet [--batch 64] [--repeats 3] [--stages initial DL DR UR] [--device cuda]
 """
@@ -25,7 +26,7 @@ from benchmarks.measure import (
     synchronize,
 )
 from benchmarks.search_step import STAGES, batches, our_step, stage_pools, textbook_step
-from prnas.nets import plain
+from prnas.nets import plain_supernet
 from prnas.nets.supernet import build_supernet
 
 WAYS = ("textbook", "fused", "recompute", "plain", "sampled")
@@ -36,7 +37,9 @@ def make_step(way: str, stage: str, batch: int, device: str = "cpu") -> Callable
     pools = stage_pools(stage)
     first, second = ((images.to(device), labels.to(device)) for images, labels in batches(batch))
     if way == "textbook":
-        return textbook_step(plain.Supernet(pools, CHANNELS, CELLS).to(device), (first, second))
+        return textbook_step(
+            plain_supernet.Supernet(pools, CHANNELS, CELLS).to(device), (first, second)
+        )
     network = build_supernet(
         pools,
         CHANNELS,
@@ -61,7 +64,7 @@ def flops_needed(stage: str) -> float:
     gradients of activations, and for those of weights (which only the weight step needs). The
     counter itself overstates the backward pass of depthwise convolutions.
     """
-    network = plain.Supernet(stage_pools(stage), CHANNELS, CELLS).eval()
+    network = plain_supernet.Supernet(stage_pools(stage), CHANNELS, CELLS).eval()
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         network(torch.randn(1, 3, 32, 32))
     return (2 + 3) * counter.get_total_flops()
@@ -134,9 +137,7 @@ def main() -> None:
         else:
             print_device_peak(step, options.device)
         return
-    print(
-        f"{CELLS} cells, {CHANNELS} channels, 32x32, {options.device}, {options.threads} threads,"
-    )
+    print(f"{CELLS} cells, {CHANNELS} channels, 32x32, {options.device},")
     print(f"{options.threads} threads, PyTorch {torch.__version__}")
     ways = ["textbook", *(way for way in options.ways if way != "textbook")]
     for stage in options.stages:

@@ -20,7 +20,7 @@ class Changes(prnas.Callback):
         edges = [edge for role in ROLES for edge in change.cell(role).edges]
         pruned = Counter(leaving.op.label for edge in edges for leaving in edge.pruned)
         added = Counter(arriving.op.label for edge in edges for arriving in edge.added)
-        print(f"cycle {record.cycle + 1}: pruned {_listed(pruned)}; added {_listed(added)}")
+        print(f"cycle {record.cycle}: pruned {_listed(pruned)}; added {_listed(added)}")
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -2,7 +2,8 @@
 
 The gradient of the architecture weights is taken at the weights w' = w - lr * dL_train/dw. Its
 second term, a product with a matrix of second derivatives, is approximated by finite differences
-(Liu et al., "DARTS: Differentiable Architecture Search", 2019, equations 7 and 8).
+(Liu et al., "DARTS: Differentiable Architecture Search", 2019, equations 7 and 8). The same
+training images serve to look ahead and for the weight step that follows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from torch.nn import functional as F
 
 import prnas
 from prnas.runs.attempt import Outcome, attempt, average
+from prnas.searching.search import Search
 from prnas.searching.step import SearchStep, register
 
 TINY = Path(__file__).with_name("tiny.yaml")
@@ -24,6 +26,9 @@ class SecondOrderStep(SearchStep):
     """An unrolled architecture step, which reads both halves; then an ordinary weight step."""
 
     name = "second-order"
+    # In units of a weight step: ahead and at w', with the gradients of weights; and both sides of
+    # the finite difference, without them.
+    architecture_cost = 1.0 + 1.0 + 2 * 0.5
 
     def take(self) -> None:
         if not self.search.grace:
@@ -38,7 +43,8 @@ class SecondOrderStep(SearchStep):
         search, state = self.search, self.search.state
         weights, alphas = state.weight_parameters, state.architecture_parameters
         validation, validation_labels = search.next_images("architecture")
-        training, training_labels = search.next_images("weights")
+        with read_again(search, "weights"):
+            training, training_labels = search.next_images("weights")
         with state.timed("architecture"):
             loss, _ = self.forward(training, training_labels)
             ahead = gradients_of(loss, weights)
@@ -49,7 +55,7 @@ class SecondOrderStep(SearchStep):
                 gradients = gradients_of(loss, [*alphas, *weights])
             direct, direction = gradients[: len(alphas)], gradients[len(alphas) :]
             average(search, direction)
-            epsilon = 0.01 / torch.cat([one.flatten() for one in direction]).norm().item()
+            epsilon = 0.01 / torch.cat([along.flatten() for along in direction]).norm().item()
             sides: list[list[Tensor]] = []
             random = state.generators["dropout"].get_state()
             for sign in (1.0, -1.0):
@@ -69,9 +75,20 @@ class SecondOrderStep(SearchStep):
 
 
 def gradients_of(loss: Tensor, parameters: Sequence[nn.Parameter]) -> list[Tensor]:
-    found = torch.autograd.grad(loss, parameters, allow_unused=True)
-    pairs = zip(parameters, found, strict=True)
-    return [torch.zeros_like(weight) if one is None else one.clone() for weight, one in pairs]
+    """The gradient of every parameter; zeros for one that the loss does not depend on."""
+    gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+    pairs = zip(parameters, gradients, strict=True)
+    return [torch.zeros_like(weight) if grad is None else grad.clone() for weight, grad in pairs]
+
+
+@contextmanager
+def read_again(search: Search, part: str) -> Iterator[None]:
+    """What is read within it will be read again: the stream and its augmentation go back."""
+    stream, generator = search.streams[part], search.state.generators[f"augment {part}"]
+    position, random = stream.state(), generator.get_state()
+    yield
+    stream.load_state(position)
+    generator.set_state(random)
 
 
 @contextmanager

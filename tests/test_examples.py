@@ -12,10 +12,15 @@ import torch
 import prnas
 from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
+from prnas.nets import relaxation
+from prnas.nets.relaxation import Softmax
 from prnas.runs.named import config_of
 from prnas.runs.run import Stopped
+from prnas.searching import step
 from prnas.searching.api import resume, start
 from prnas.searching.search import Search
+from prnas.searching.step import FirstOrderStep
+from prnas.searching.time_left import epoch_work
 from tests.support.watching import Watch, assert_same_run
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -42,6 +47,26 @@ def test_an_unknown_relaxation_or_step_is_named_with_the_choices() -> None:
     for key, choice in (("relaxation", "softmax"), ("step", "first-order")):
         with pytest.raises((UserError, ValueError), match=f"(?s)'nonsense'.*{choice}"):
             prnas.search(TINY, overrides=[f"architecture.{key}=nonsense"])
+
+
+def test_the_names_of_prnas_are_taken() -> None:
+    """A step or a relaxation of one's own cannot take the place of a built-in one unseen."""
+
+    class OwnStep(FirstOrderStep):
+        pass
+
+    class OwnRelaxation(Softmax):
+        pass
+
+    with pytest.raises(ValueError, match="'first-order' is a step of prnas"):
+        step.register(OwnStep)
+    with pytest.raises(ValueError, match="'softmax' is a relaxation of prnas"):
+        relaxation.register(OwnRelaxation)
+    step.register(FirstOrderStep)
+    relaxation.register(Softmax)
+    chosen = SearchConfig().architecture
+    assert step.step_type(chosen) is FirstOrderStep
+    assert type(relaxation.make_relaxation(chosen)) is Softmax
 
 
 class SeenError(Exception):
@@ -82,6 +107,47 @@ def test_the_second_order_step_is_first_order_without_looking_ahead(
     assert not all(
         torch.allclose(one, other, rtol=1e-3) for one, other in zip(first, ahead, strict=True)
     )
+
+
+def test_the_second_order_step_looks_ahead_with_the_images_of_its_weight_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    load("own_step")
+    seen: list[tuple[str, torch.Tensor]] = []
+    real = Search.next_images
+
+    def watched(self: Search, part: str) -> tuple[torch.Tensor, torch.Tensor]:
+        images, labels = real(self, part)
+        seen.append((part, images.clone()))
+        if len(seen) == 6:
+            raise SeenError
+        return images, labels
+
+    monkeypatch.setattr(Search, "next_images", watched)
+    overrides = ["architecture.step=second-order", "schedule.cycles.0.grace_epochs=0"]
+    with pytest.raises(SeenError):
+        prnas.search(TINY, overrides=[*overrides, "data.crop_padding=2"])
+    assert [part for part, _ in seen] == ["architecture", "weights", "weights"] * 2
+    images = [images for _, images in seen]
+    assert torch.equal(images[1], images[2])
+    assert torch.equal(images[4], images[5])
+    assert not torch.equal(images[1], images[4])
+
+
+def test_the_time_left_follows_the_cost_of_a_step() -> None:
+    load("own_step")
+    grace, both = "schedule.cycles.0.grace_epochs=1", "schedule.cycles.0.epochs=2"
+    works = {
+        step: epoch_work(
+            config_of(TINY, [f"architecture.step={step}", grace, both], SearchConfig), 0
+        )
+        for step in ("first-order", "second-order")
+    }
+    first, second = works["first-order"], works["second-order"]
+    assert first[0] == second[0]  # a grace epoch
+    validation = 0.15
+    assert first[1] / first[0] == pytest.approx((1.5 + validation) / (1 + validation))
+    assert second[1] / second[0] == pytest.approx((4 + validation) / (1 + validation))
 
 
 OWN_POOL = "space.initial_pool=[skip, max 3x3, excited 3x3 r8, excited 3x3 r2]"

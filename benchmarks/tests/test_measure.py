@@ -58,6 +58,20 @@ def test_both_steps_train_alike() -> None:
     torch.testing.assert_close(ours.classifier.weight, theirs.classifier.weight)
 
 
+@pytest.mark.parametrize("stage", ["initial", "DL"])
+def test_the_fused_supernet_makes_no_more_calls_than_the_textbook(stage: str) -> None:
+    """Views aside, with the paper's channels; on a GPU every such call is a launch."""
+    pools, data = stage_pools(stage, num_nodes=3), batches(2, size=16)
+    ours = build_supernet(pools, 16, 3)
+    calls: list[int] = []
+    for step in (our_step(ours, data), textbook_step(plain_of(ours), data)):
+        step()  # plans and momenta are made
+        with CountCalls() as counter:
+            step()
+        calls.append(counter.calls - counter.views)
+    assert 0 < calls[0] <= calls[1]
+
+
 @pytest.mark.slow
 def test_peaks_are_those_of_the_step() -> None:
     arguments = ("--stages", "initial", "--batch", "8", "--peak")

@@ -57,7 +57,7 @@ def test_a_study_that_is_killed_and_stopped_goes_on_to_the_same_end(tmp_path: Pa
     process.send_signal(signal.SIGINT)
     code, out, err = finish(process)
     assert (code, err) == (130, "")
-    assert "stopped; everything is kept" in out
+    assert "stopped; everything is saved" in out
     assert "prnas study runs/tiny" in out
 
     code, out, err = finish(prnas("study", "runs/tiny", cwd=tmp_path))
@@ -155,6 +155,9 @@ def test_a_dry_run_says_what_it_cannot_measure(here: Cli, tmp_path: Path) -> Non
         (["tiny.yaml", "--job", "4"], "--job must be from 1 to 3, got 4"),
         (["tiny.yaml", "--job", "0"], "--job must be from 1 to 3, got 0"),
         (["tiny.yaml", "--engine", "x"], "no engine is called 'x'"),
+        (["tiny.yaml", "--address", "auto"], "for the engine ray, and this one is local"),
+        (["tiny.yaml", "--engine", "ray", "--address", "here"], "auto (the cluster"),
+        (["tiny.yaml", "--engine", "ray", "--job", "1"], "choose one of --job and --engine ray"),
         (["tiny.yaml", "--slots", "0"], "slots"),
         (["tiny.yaml", "--set", "sedes=1"], "no 'sedes'"),
         (["tiny.yaml", "--name", "../x"], "--name is a folder's name"),

@@ -140,7 +140,7 @@ def test_a_space_in_a_file(tmp_path: Path) -> None:
             for bad, shown in (("fast", "'fast'"), ("0", "0"), ("true", "True"), ("2e3", "2000.0"))
         ),
         (["architecture.travel=0"], "architecture.travel: must be greater than 0, got 0"),
-        (["network.output=sum"], "network.output: must be 'concat' or 'mean', got 'sum'"),
+        (["network.output=max"], "must be 'concat', 'mean', 'sum' or 'last', got 'max'"),
     ],
 )
 def test_bad_overrides(overrides: list[str], said: str) -> None:

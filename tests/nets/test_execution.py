@@ -14,12 +14,14 @@ from prnas.config.choices import Execution
 from prnas.nets import search_cell
 from prnas.nets.supernet import Active, Supernet, build_supernet
 from prnas.space.genotype import ROLES
-from prnas.space.operations import Conv, Conv1x7x1, Pool, Skip, Zero
+from prnas.space.operations import Conv, Conv1x7x1, PlainConv, Pool, Skip, Zero
 from prnas.space.pools import Pools
 from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
 from tests.support.supernets import (
     OnlyActive,
     check_equal,
+    our_name,
+    plain_logits,
     plain_of,
     random_active,
     random_pools,
@@ -27,7 +29,8 @@ from tests.support.supernets import (
     relative,
 )
 
-OPS = (Skip(), Pool("max", 3), Pool("avg", 3), Conv(3), Conv(5, 2, (2,)), Conv1x7x1(), Zero())
+CONVS = (Conv(3), Conv(5, 2, (2,)), Conv1x7x1(), PlainConv(1), PlainConv(3))
+OPS = (Skip(), Pool("max", 3), Pool("avg", 3), *CONVS, Zero())
 WAYS: tuple[Execution, ...] = ("fused", "plain")
 
 
@@ -174,6 +177,30 @@ def test_active_candidates_are_a_softmax_that_is_zero_elsewhere(
             assert (weight.grad - other).abs().max().item() <= 1e-10 * scale, name
 
 
+@pytest.mark.parametrize("execution", WAYS)
+@pytest.mark.parametrize("seed", range(3))
+def test_active_candidates_agree_with_the_textbook(execution: Execution, seed: int) -> None:
+    generator = Random(seed)
+    pools = random_pools(SETTINGS["unrestricted"], 3, generator)
+    supernet = randomized(build_supernet(pools, 4, 3, 5, execution=execution).double(), seed)
+    active = random_active(pools, generator)
+    twin, images = plain_of(supernet), images_of(3, 8)
+    logits = supernet(images, active=active), plain_logits(twin, OnlyActive(active), images)
+    assert relative(*logits) < 1e-10
+    for each in logits:
+        F.cross_entropy(each, torch.arange(3)).backward()
+    ours = dict(supernet.named_parameters())
+    gradients = [weight.grad for weight in ours.values() if weight.grad is not None]
+    scale = max(gradient.abs().max().item() for gradient in gradients)
+    for name, weight in twin.named_parameters():
+        mine = ours[our_name(name, supernet)].grad
+        assert weight.grad is not None
+        if mine is None:
+            assert weight.grad.abs().max() == 0, name
+        else:
+            assert (mine - weight.grad).abs().max().item() <= 1e-10 * scale, name
+
+
 def inactive_modules(supernet: Supernet, active: Active) -> tuple[str, ...]:
     """The beginnings of the names of all tensors that belong to an inactive candidate."""
     return tuple(
@@ -183,6 +210,21 @@ def inactive_modules(supernet: Supernet, active: Active) -> tuple[str, ...]:
         for index in range(len(pool.candidates))
         if index not in active[cell.plan.role][edge]
     )
+
+
+def idle_poolings(supernet: Supernet, active: Active) -> tuple[str, ...]:
+    """The same for poolings that are active on no edge from their state: the edges share a BN."""
+    names: list[str] = []
+    for number, cell in enumerate(supernet.search_cells):
+        edges = zip(cell.pools.positions, cell.pools.edges, active[cell.plan.role], strict=True)
+        busy = {
+            search_cell.bn_name(source, op.kind, op.kernel)
+            for (_, source), pool, indices in edges
+            for op in (pool.candidates[index] for index in indices)
+            if isinstance(op, Pool)
+        }
+        names += [f"cells.{number}.pool_bns.{name}." for name in set(cell.pool_bns) - busy]
+    return tuple(names)
 
 
 @pytest.mark.parametrize("execution", WAYS)
@@ -211,8 +253,9 @@ def test_a_step_leaves_every_bit_of_inactive_candidates(execution: Execution) ->
         optimizer.step()
         optimizer.zero_grad()
         after = {**supernet.state_dict(), **momenta()}
-        inactive = inactive_modules(supernet, active)
-        untouched = [name for name in before if name.startswith(inactive)]
+        inactive, idle = inactive_modules(supernet, active), idle_poolings(supernet, active)
+        assert idle
+        untouched = [name for name in before if name.startswith(inactive + idle)]
         assert all(torch.equal(before[name], after[name]) for name in untouched)
         assert len(untouched) > len(before) / 3
         moved = [name for name in before if name not in untouched and "operations" in name]

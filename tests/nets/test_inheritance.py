@@ -8,7 +8,7 @@ from prnas.nets.inheritance import INHERITANCE, inherit
 from prnas.nets.operations import SeparableConv, build
 from prnas.nets.weights import construct
 from prnas.space.morphisms import MORPHISMS
-from prnas.space.operations import Conv, Operation
+from prnas.space.operations import Conv, Operation, PlainConv
 from prnas.space.setting import Limits
 from tests.support.strategies import EXAMPLES
 
@@ -89,6 +89,19 @@ def test_a_larger_kernel_has_zeros_around() -> None:
         assert torch.equal(new.depthwise.weight[:, :, 1:-1, 1:-1], old.depthwise.weight)
         assert new.depthwise.weight.abs().sum() == old.depthwise.weight.abs().sum()
         assert torch.equal(new.bn.running_var, old.bn.running_var)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_full_convolution_grows_around_its_kernel_and_shrinks_to_it() -> None:
+    parent = trained(PlainConv(1), 1)
+    grown = child(parent, PlainConv(1), "grow kernel")
+    weight, old = grown.get_parameter("conv.weight"), parent.get_parameter("conv.weight")
+    assert weight.shape == (CHANNELS, CHANNELS, 3, 3)
+    assert torch.equal(weight[:, :, 1:2, 1:2], old)
+    assert weight.abs().sum() == old.abs().sum()
+    back = child(grown, PlainConv(3), "shrink kernel")
+    assert all(
+        torch.equal(value, back.state_dict()[key]) for key, value in parent.state_dict().items()
+    )
 
 
 def test_a_smaller_kernel_is_the_centre() -> None:

@@ -114,7 +114,7 @@ def test_it_is_the_plain_network(
     monkeypatch.setattr(normalisation, "_LARGE", 2)  # so that the faster way is within
     ours = build(zoo.get(name), 4, 6, 5, stem=stem, output=output, auxiliary=True).double()
     twin = plain.Network(zoo.get(name), 4, 6, 5, stem=stem, output=output).double()
-    twin.load_state_dict(ours.state_dict())
+    twin.load_state_dict(as_plain(ours.state_dict()))
     size = 32 if stem == "cifar" else 224
     images = torch.randn(4, 3, size, size, dtype=torch.float64)
     outputs: list[tuple[torch.Tensor, torch.Tensor]] = []
@@ -126,14 +126,21 @@ def test_it_is_the_plain_network(
         (logits.square().sum() + 0.4 * auxiliary.square().sum()).backward()
     torch.testing.assert_close(*outputs, rtol=1e-9, atol=1e-9)
     theirs = dict(twin.named_parameters())
-    for weight_name, weight in ours.named_parameters():
+    for weight_name, weight in as_plain({**dict(ours.named_parameters())}).items():
         assert weight.grad is not None
         expected = theirs[weight_name].grad
         assert expected is not None
         close = 1e-9 * max(1, expected.abs().max().item())
         torch.testing.assert_close(weight.grad, expected, rtol=0, atol=close, msg=weight_name)
-    torch.testing.assert_close(ours.state_dict(), twin.state_dict(), rtol=1e-9, atol=1e-9)
+    state = as_plain(ours.state_dict())
+    torch.testing.assert_close(state, dict(twin.state_dict()), rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(ours.eval()(images), twin.eval()(images))
+
+
+def as_plain(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """A network's tensors by the names that the plain one with an auxiliary head has for them."""
+    prefix = {name: "" if name.startswith("auxiliary.") else "network." for name in tensors}
+    return {prefix[name] + name: tensor for name, tensor in tensors.items()}
 
 
 @pytest.mark.parametrize("size", [8, 9, 15, 28, 33])
@@ -152,7 +159,7 @@ def test_the_auxiliary_head_pools_as_published() -> None:
     expected = head.classifier(head.features(pooled).flatten(1))
     assert torch.equal(head(x), expected)
     assert nn.AvgPool2d(5, 2)(torch.zeros(1, 1, 7, 7)).shape[2:] == (2, 2)
-    place = {len(plan.cells): plan.auxiliary_place for plan in (small(), build(SMALL, 4, 20))}
+    place = {len(plan.cells): plan.auxiliary_index for plan in (small(), build(SMALL, 4, 20))}
     assert place == {3: 2, 20: 13}
 
 
@@ -329,7 +336,7 @@ def test_drop_path_is_for_training_only() -> None:
 
 def test_all_wrong_arguments_at_once() -> None:
     with pytest.raises(ValueError, match="channels must be") as error:
-        build(SMALL, 0, 2, stem="mnist", output="sum")  # pyright: ignore[reportArgumentType]
+        build(SMALL, 0, 2, stem="mnist", output="max")  # pyright: ignore[reportArgumentType]
     for part in (
         "cells must be a whole number of at least 3",
         "stem must be one of",

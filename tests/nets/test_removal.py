@@ -15,7 +15,14 @@ from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import Pools
 from prnas.space.setting import SETTINGS
-from tests.support.supernets import OnlyActive, random_pools, randomized, relative
+from tests.support.supernets import (
+    OnlyActive,
+    plain_logits,
+    plain_of,
+    random_pools,
+    randomized,
+    relative,
+)
 
 LABELS = torch.arange(6) % 5
 
@@ -46,7 +53,7 @@ def all_candidates(pools: Pools) -> list[CandidateIndex]:
 @pytest.mark.parametrize("execution", ["fused", "plain"])
 @pytest.mark.parametrize("statistics", ["batch", "running"])
 @pytest.mark.parametrize("renormalise", [False, True])
-def test_scores_are_those_of_a_supernet_with_zero_weights_there(
+def test_scores_are_those_of_the_textbook_with_zero_weights_there(
     execution: Execution, statistics: Literal["batch", "running"], renormalise: bool
 ) -> None:
     supernet = supernet_of(1, execution)
@@ -82,11 +89,10 @@ def test_scores_are_those_of_a_supernet_with_zero_weights_there(
             )
             for role in ROLES
         }
-        twin = copy.deepcopy(supernet).train(statistics == "batch")
-        twin.set_skip_dropout(0)
-        twin.relaxation = (Renormalised if renormalise else OnlyActive)(active)
+        twin = plain_of(supernet).train(statistics == "batch")
+        relaxation = (Renormalised if renormalise else OnlyActive)(active)
         with torch.no_grad():
-            logits = twin(images)
+            logits = plain_logits(twin, relaxation, images)
         expected = F.cross_entropy(logits, LABELS, reduction="none")
         assert relative(scores.loss[row], expected) < 1e-10
         assert torch.equal(scores.correct[row], logits.argmax(1) == LABELS)

@@ -30,7 +30,8 @@ def test_equal_to_the_plain_one(setting: Setting, recompute: bool, data: st.Data
     generator = Random(seed)
     num_nodes = data.draw(st.integers(1, 4))
     if data.draw(st.booleans()):
-        extra = data.draw(st.sampled_from(EXTRA))
+        allowed = [op for op in EXTRA if setting.limits.allows(op)]
+        extra = data.draw(st.sampled_from(allowed))
         setting = replace(setting, initial_pool=(extra, *INITIAL_POOL))
     pools = random_pools(setting, num_nodes, generator, rounds=data.draw(st.integers(0, 3)))
     height, width = (data.draw(st.sampled_from([7, 8, 9, 12, 16])) for _ in range(2))

@@ -19,6 +19,7 @@ from prnas.report.plain_data import pick, rounded
 from prnas.report.search_view import SearchView
 from prnas.report.training_view import confusion_of
 from prnas.report.view import RunInfo, View, device
+from prnas.runs.record_versions import header_line
 from prnas.runs.records import (
     CycleRecord,
     EpochRecord,
@@ -179,7 +180,7 @@ def test_any_config_can_be_shown(config: dict[str, Any]) -> None:
 def test_records_that_contradict_themselves_are_refused() -> None:
     record = next(one for one in search_records() if isinstance(one, CycleRecord))
     raw = json.loads(to_line(record))
-    raw["architecture"]["normal"][0].pop()
+    raw["architecture_weights"]["normal"][0].pop()
     with pytest.raises(FormatError, match="one weight for each candidate"):
         view_of(RunInfo("a", "a")).add(from_line(json.dumps(raw)))
     raw["pools"]["normal"].pop()
@@ -419,6 +420,7 @@ def test_the_reader_reads_what_is_new(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     records = search_records(cycles=2)
     lines = [to_line(one).encode() for one in records]
+    lines[0] = header_line().encode() + lines[0]
     path.write_bytes(b"".join(lines[:3]) + lines[3][:10])
     reader = RecordReader(path)
     assert reader.news() == (False, records[:3])
@@ -429,11 +431,11 @@ def test_the_reader_reads_what_is_new(tmp_path: Path) -> None:
     assert reader.news() == (True, records[:2])
     # Cut back and grown past the old place, between two looks.
     reader.news()
-    path.write_bytes(b"".join(lines[1:8]))
-    assert reader.news() == (True, records[1:8])
+    path.write_bytes(b"".join([lines[0], *lines[2:8]]))
+    assert reader.news() == (True, [records[0], *records[2:8]])
     with path.open("ab") as file:
         file.write(b"{}\n")
-    with pytest.raises(FormatError, match=r"records\.jsonl, line 8"):
+    with pytest.raises(FormatError, match=r"records\.jsonl, line 9"):
         reader.news()
 
 

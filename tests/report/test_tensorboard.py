@@ -7,6 +7,7 @@ import pytest
 from prnas.report import tensorboard
 from prnas.report.default_callbacks import TensorboardCallback, with_default_callbacks
 from prnas.report.tensorboard import TensorboardWriter, cycle_scalars
+from prnas.runs.record_versions import header_line
 from prnas.runs.records import CycleRecord, to_line
 from tests.support.synthetic_search import epoch_record, events, play, quick, start_of
 
@@ -71,6 +72,7 @@ def test_a_resumed_run_has_no_point_twice(tmp_path: Path) -> None:
     play([TensorboardCallback()], config, torn, cycles=3)  # killed here, saved before:
     resumed = TensorboardCallback()
     with (torn / "records.jsonl").open("w") as records:
+        records.write(header_line())
         on = False
         for name, event in events(config, torn):
             if name == "on_start":
@@ -79,9 +81,9 @@ def test_a_resumed_run_has_no_point_twice(tmp_path: Path) -> None:
                 getattr(resumed, name)(*event)
             elif name in ("on_epoch", "on_batch", "on_cycle"):
                 records.write(to_line(event[0]))
-                if name == "on_cycle" and event[0].cycle == 1:
+                if name == "on_cycle" and event[0].cycle == 2:
                     records.flush()
-                    resumed.on_start(start_of(config, torn, resumed=True, cycle=2))
+                    resumed.on_start(start_of(config, torn, resumed=True, cycle=3))
                     on = True
     resumed.close()
     resumed.close()  # twice does no harm
@@ -107,7 +109,9 @@ def test_files_of_one_second_do_not_overwrite_each_other(tmp_path: Path) -> None
 def test_numbers_that_are_missing(tmp_path: Path) -> None:
     writer = TensorboardWriter(tmp_path)
     statistics = {"average": {"similarity": None, "num_discovered": 3.0}, "discoverable": None}
-    record = CycleRecord(cycle=0, pools={}, architecture={}, change={}, statistics=statistics)
+    record = CycleRecord(
+        cycle=1, pools={}, architecture_weights={}, change={}, statistics=statistics
+    )
     writer.write(cycle_scalars(record), 3)
     writer.close()
     assert read_points(tmp_path) == {"average/num_discovered": [(3, 3.0)]}

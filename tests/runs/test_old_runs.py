@@ -22,19 +22,22 @@ from prnas.report.read_run import read_view
 from prnas.report.server import LiveReport
 from prnas.retraining import api as retraining
 from prnas.retraining import seeds
-from prnas.runs.checkpoint import CHECKSUMS, STATE
+from prnas.runs.checkpoint import CHECKSUMS, RECORDS, STATE, TENSORS
 from prnas.runs.integrity import config_digest, newest_state, read_config_data
 from prnas.runs.named import genotype_and_data
+from prnas.runs.record_versions import header_line
+from prnas.runs.records import read_records, to_line
 from prnas.searching import api as searching
 from prnas.space.genotype import Genotype
 from tests.support.in_process import Cli
 from tests.support.newer_release import FIELD, VALUE, VERSION, write_newer_release
 from tests.support.old_runs import OLD_RUNS, assert_repeats, copied, records_of, rounds_alike
 from tests.support.pages import data_of
-from tests.support.watching import Watch
+from tests.support.watching import Watch, folder_of
 
 SEARCHES = ("search-unfinished", "search-finished")
 TRAININGS = ("seeds-unfinished/seed-0", "training-finished")
+FILES = (STATE, TENSORS, RECORDS)
 ODD = {"data": {"name": "1e5", "test_share": 1e-05}, "weights": {"lr": 1, "lr_min": 1e-20}}
 
 
@@ -105,6 +108,40 @@ def test_an_old_search_goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert 0 < len(watch.steps) < sum(epoch.steps for epoch in result.epochs)
     assert_repeats(folder, OLD_RUNS / "search-finished", exactly=rounds_alike())
     assert (folder / "config.yaml").read_bytes() == config
+
+
+def test_a_run_keeps_the_version_of_its_records(tmp_path: Path) -> None:
+    old = OLD_RUNS / "search-unfinished" / "records.jsonl"
+    folder = copied("search-unfinished", tmp_path)
+    searching.resume(folder)
+    lines = (folder / "records.jsonl").read_text().splitlines()
+    assert lines[: len(old.read_text().splitlines())] == old.read_text().splitlines()
+    assert {json.loads(line).get("cycle") for line in lines} == {0, 1, None}
+    assert [to_line(one, 1)[:-1] for one in read_records(folder / "records.jsonl")] == lines
+    config = SearchConfig.from_data(read_config_data(folder / "config.yaml"))
+    new = folder_of(searching.start(config, runs=tmp_path, name="new")) / "records.jsonl"
+    assert new.read_text().startswith(header_line())
+    numbers = [json.loads(line).get("cycle") for line in new.read_text().splitlines()]
+    assert set(numbers) == {1, 2, None}
+    assert_repeats(new.parent, folder, exactly=rounds_alike())
+
+
+def test_records_of_another_version_are_left_alone(tmp_path: Path) -> None:
+    run = copied("search-unfinished", tmp_path)
+    (newest,) = (run / "checkpoints").iterdir()
+    text = header_line().replace("2}", "3}") + (newest / "records.jsonl").read_text()
+    for path in (newest, run):
+        (path / "records.jsonl").write_text(text)
+    state = json.loads((newest / STATE).read_text())
+    sha = hashlib.sha256(text.encode()).hexdigest()
+    state["records"] = {"size": len(text.encode()), "sha256": sha}
+    (newest / STATE).write_text(json.dumps(state))
+    sums = {name: hashlib.sha256((newest / name).read_bytes()).hexdigest() for name in FILES}
+    (newest / CHECKSUMS).write_text(json.dumps(sums))
+    for use in (read_view, searching.resume):
+        with pytest.raises(UserError, match=r"records\.jsonl, line 1: version: 3 is not known"):
+            use(run)
+    assert (run / "records.jsonl").read_text() == text
 
 
 def test_old_seeds_go_on_to_the_same_end(tmp_path: Path) -> None:
@@ -253,8 +290,8 @@ def test_an_old_run_and_a_new_one_of_its_config_are_one_experiment(
 @pytest.mark.parametrize(
     ("words", "place"),
     [
-        (("report", "new-search"), "records.jsonl, line 1: newer_field: unknown key"),
-        (("watch", "new-training"), "records.jsonl, line 1: newer_field: unknown key"),
+        (("report", "new-search"), "records.jsonl, line 2: newer_field: unknown key"),
+        (("watch", "new-training"), "records.jsonl, line 2: newer_field: unknown key"),
         (("search", "--resume", "new-search"), "new-search/config.yaml: "),
         (("retrain", "--resume", "new-training"), "new-training/config.yaml: "),
         (("retrain", "new-search"), "new-search/config.yaml: "),

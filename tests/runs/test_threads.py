@@ -1,12 +1,21 @@
 """How many threads a run takes, and what it says on a busy machine."""
 
+from pathlib import Path
+
 import psutil
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prnas.config.search import SearchConfig
+from prnas.runs import session
 from prnas.runs import threads as threads_module
+from prnas.runs.folder import read_config
 from prnas.runs.threads import MACS_PER_THREAD, busy_warning, default_threads
+from prnas.searching.api import start
+from tests.support.settings import small_config
+from tests.support.watching import Watch, folder_of
 
 
 @given(st.floats(0, 1e15), st.integers(1, 256))
@@ -39,3 +48,34 @@ def test_a_busy_machine_is_said_to_be_so(
     assert (warning is not None) == warns
     if warning:
         assert "--threads 1" in warning
+
+
+@pytest.mark.parametrize("threads", [None, 1])
+def test_a_run_follows_the_rule_and_says_at_its_start_that_the_machine_is_busy(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int | None
+) -> None:
+    """The rule would take two threads for a step of this search, if it were larger."""
+    seen: list[float] = []
+
+    def rule(step_macs: float) -> int:
+        seen.append(step_macs)
+        return 2
+
+    monkeypatch.setattr(session, "default_threads", rule)
+    monkeypatch.setattr(psutil, "cpu_percent", lambda _: 100.0)
+    monkeypatch.setattr(psutil, "cpu_count", lambda: 2)
+    monkeypatch.setattr(threads_module, "CORES", 2)
+    watch = Watch()
+    config = small_config(images, compute={"threads": threads})
+    before = torch.get_num_threads()
+    try:
+        folder = folder_of(start(config, runs=tmp_path, callbacks=[watch]))
+    finally:
+        torch.set_num_threads(before)
+    said = [text for text in watch.messages if "--threads 1" in text]
+    assert len(said) == (1 if threads is None else 0)
+    assert len(seen) == (1 if threads is None else 0)  # an explicit number overrides the rule
+    saved = read_config(folder, SearchConfig, ())
+    assert saved.compute.threads == (threads or 2)
+    if seen:  # the batch's greatest size times the forward pass of an image
+        assert seen[0] % config.batch.max == 0

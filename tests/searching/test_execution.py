@@ -119,7 +119,7 @@ def test_the_faster_way_goes_on_and_a_resumed_search_repeats_it(
     records = read_records(first / "records.jsonl")
     decisions = [record for record in records if isinstance(record, ExecutionRecord)]
     assert [(record.cycle, record.epoch, record.step) for record in decisions] == [
-        (cycle, 0, 5) for cycle in range(3)
+        (cycle, 1, 6) for cycle in (1, 2, 3)
     ]
     assert {record.execution for record in decisions} == {"plain"}
     assert decisions[0].seconds == {"fused": 2.0, "plain": 1.0}
@@ -133,6 +133,31 @@ def test_the_faster_way_goes_on_and_a_resumed_search_repeats_it(
     let_steps_take(monkeypatch, fused=1.0, plain=2.0)  # by itself, it would now decide otherwise
     resume(folder)
     assert_same_run(folder, first)
+
+
+@pytest.mark.usefixtures("measured")
+def test_steps_of_grace_epochs_are_compared_with_their_like_only(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here a step costs what it computes: plain steps half as much, those of grace epochs a tenth.
+
+    The four fused steps would fit into the grace epoch of six, the four plain ones would not.
+    """
+
+    def timed(self: SupernetExecution, way: str, step: Callable[[], None]) -> float:
+        step()
+        return {"fused": 2.0, "plain": 1.0}[way] * (0.1 if self.search.grace else 1.0)
+
+    monkeypatch.setattr(SupernetExecution, "_timed", timed)
+    monkeypatch.setattr(execution, "TIMED", 3)
+    cycle = {"epochs": 3, "grace_epochs": 1, "morphisms": 2, "candidates": 4}
+    last = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
+    config = small_config(images, batch=FIXED, schedule={"cycles": [cycle, last]})
+    folder = folder_of(start(config, runs=tmp_path))
+    records = read_records(folder / "records.jsonl")
+    (decision,) = [record for record in records if isinstance(record, ExecutionRecord)]
+    assert decision.execution == "plain"
+    assert decision.seconds == {"fused": 2.0, "plain": 1.0}
 
 
 @pytest.mark.usefixtures("measured")

@@ -103,8 +103,10 @@ def test_pools_change_as_the_architecture_weights_say(images: Path) -> None:
         for role in ("normal", "reduction"):
             labels = [[op.label for op in edge.candidates] for edge in pools.cell(role).edges]
             assert record.pools[role] == labels
-            assert [len(one) for one in record.architecture[role]] == [len(one) for one in labels]
-            assert any(len(set(one)) > 1 for one in record.architecture[role])
+            assert [len(one) for one in record.architecture_weights[role]] == [
+                len(one) for one in labels
+            ]
+            assert any(len(set(one)) > 1 for one in record.architecture_weights[role])
         change = Change.from_json(record.change)
         pools = pools.apply(change)
         assert record.statistics["average"]["num_candidates"] <= cycle.candidates

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from prnas.space.change import Added, EdgeChange, Pruned
 from prnas.space.edge_pool import Arrival, EdgePool
 from prnas.space.morphisms import MORPHISMS, morphs
-from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
+from prnas.space.operations import Conv, Convolution, Operation, PlainConv, Pool, Skip, Zero
 from prnas.space.pools import CellPools
 from prnas.space.scores import softmax
-from prnas.space.setting import SETTINGS, Limits, Setting
+from prnas.space.setting import PAPER_SETTINGS, Limits, Setting
 from tests.support.strategies import evolved_pools, random_weights, seeds, weighted_pools
 
 WIDE = Limits(1, 7, 2, None, None)
@@ -42,12 +42,12 @@ def test_pruning_keeps_the_best(
     assert len(pruned.candidates) == min(keep, len(pool.candidates))
     assert pruned.candidates == tuple(op for op in pool.candidates if op in pruned.candidates)
     assert {one.op for one in change.pruned} == set(pool.candidates) - set(pruned.candidates)
-    convs = [op for op in pool.candidates if isinstance(op, Conv)]
+    convs = [op for op in pool.candidates if isinstance(op, Convolution)]
     if convs:
         best = max(of[op] for op in convs)
-        assert any(isinstance(op, Conv) and of[op] == best for op in pruned.candidates)
+        assert any(isinstance(op, Convolution) and of[op] == best for op in pruned.candidates)
     gone = [of[one.op] for one in change.pruned]
-    stay = [of[op] for op in pruned.candidates if not isinstance(op, Conv)]
+    stay = [of[op] for op in pruned.candidates if not isinstance(op, Convolution)]
     assert not gone or not stay or max(gone) <= min(stay)
 
 
@@ -58,6 +58,9 @@ def test_the_last_conv_stays() -> None:
     assert [one.op for one in change.pruned] == [Pool("avg"), Skip()]
     assert change.pruned[0].probability == pytest.approx(softmax(weights)[1])
     assert prune(POOL, weights, 1).candidates == (Conv(3),)
+    plain = EdgePool.initial((PlainConv(1), Skip(), PlainConv(3), Conv(3)))
+    assert prune(plain, [0, 9, 2, 1], 2).candidates == (Skip(), PlainConv(3))
+    assert prune(plain, [0, 9, 1, 2], 2).candidates == (Skip(), Conv(3))  # one of either kind
     zero = EdgePool.initial((Zero(), Skip(), Conv(3)))
     assert prune(zero, [9, 0, 1], 2).candidates == (Zero(), Conv(3))
 
@@ -209,5 +212,5 @@ def test_what_cannot_be(call: object, said: str) -> None:
 
 
 def test_every_setting_of_the_paper_starts_with_four() -> None:
-    for setting in SETTINGS.values():
+    for setting in PAPER_SETTINGS:
         assert setting.initial_pool == POOL.candidates

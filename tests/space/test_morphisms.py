@@ -15,7 +15,7 @@ from prnas.space.morphisms import (
     has_morphisms,
     morphs,
 )
-from prnas.space.operations import Conv, Operation, Pool, Skip
+from prnas.space.operations import Conv, Operation, PlainConv, Pool, Skip
 from prnas.space.setting import SETTINGS, Limits
 from tests.support.strategies import convs_within, limits, operations
 
@@ -27,6 +27,8 @@ WIDE = Limits(1, 9, 3, None, None)
     [
         (GROW_KERNEL, Conv(3, 2, (1,)), Conv(5, 2, (1,))),
         (SHRINK_KERNEL, Conv(3), Conv(1)),
+        (GROW_KERNEL, PlainConv(1), PlainConv(3)),
+        (SHRINK_KERNEL, PlainConv(3), PlainConv(1)),
         (GROW_DILATION, Conv(3), Conv(3, 2)),
         (SHRINK_DILATION, Conv(3, 2), Conv(3)),
         (INSERT_EXPANSION, Conv(3, 1, (2,)), Conv(3, 1, (2, 1))),
@@ -34,7 +36,9 @@ WIDE = Limits(1, 9, 3, None, None)
         (WIDEN, Conv(3, 1, (1, 1)), Conv(3, 1, (2, 1))),
     ],
 )
-def test_what_a_morphism_makes(morphism: Morphism[Conv], parent: Conv, child: Conv) -> None:
+def test_what_a_morphism_makes(
+    morphism: Morphism[Conv], parent: Operation, child: Operation
+) -> None:
     assert morphism.legal(parent, WIDE)
     assert morphism.apply(parent) == child
 
@@ -44,6 +48,8 @@ def test_what_a_morphism_makes(morphism: Morphism[Conv], parent: Conv, child: Co
     [
         (GROW_KERNEL, Conv(7), Limits(3, 7)),
         (SHRINK_KERNEL, Conv(3), Limits(3, 7)),
+        (GROW_KERNEL, PlainConv(3), Limits(1, 3)),
+        (SHRINK_KERNEL, PlainConv(3), Limits(3, 7)),
         (SHRINK_KERNEL, Conv(3, 2), Limits(1, 7)),  # not to kernel 1 while dilated
         (GROW_DILATION, Conv(3, 2), Limits(3, 7, 2)),
         (GROW_DILATION, Conv(1), Limits(1, 7, 2)),  # a single pixel has nothing to spread
@@ -54,7 +60,7 @@ def test_what_a_morphism_makes(morphism: Morphism[Conv], parent: Conv, child: Co
         (WIDEN, Conv(3, 1, (5, 5)), Limits(depth_max=2, width_max=5)),
     ],
 )
-def test_what_is_not_legal(morphism: Morphism[Conv], op: Conv, bounds: Limits) -> None:
+def test_what_is_not_legal(morphism: Morphism[Conv], op: Operation, bounds: Limits) -> None:
     assert not morphism.legal(op, bounds)
 
 

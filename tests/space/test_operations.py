@@ -11,6 +11,7 @@ from prnas.space.operations import (
     Conv1x7x1,
     Operation,
     OperationField,
+    PlainConv,
     Pool,
     Skip,
     Zero,
@@ -33,6 +34,7 @@ ADAPTER: TypeAdapter[Operation] = TypeAdapter(OperationField)
         (Skip(), "skip"),
         (Zero(), "zero"),
         (Conv1x7x1(), "conv 1x7 7x1"),
+        (PlainConv(3), "plain 3x3"),
     ],
 )
 def test_label(op: Operation, label: str) -> None:
@@ -79,6 +81,8 @@ def test_equal_values_are_one_value_and_all_are_ordered(one: Operation, other: O
         (lambda: Conv("3"), "kernel must be a whole number from 1 to 1000, got '3'"),  # pyright: ignore[reportArgumentType]
         (lambda: Conv(3, 0), "dilation must be a whole number from 1 to 1000, got 0"),
         (lambda: Conv(3, 1, (1, 0)), "an expansion must be a whole number from 1 to 1000, got 0"),
+        (lambda: PlainConv(2), "kernel must be odd, got 2"),
+        (lambda: from_label("plain 3x5"), "no operation is called 'plain 3x5'"),
         (lambda: Pool("min"), "kind of pooling must be 'max' or 'avg', got 'min'"),  # pyright: ignore[reportArgumentType]
         (lambda: Pool("max", 1), "kernel must be a whole number from 3 to 1000, got 1"),
         (lambda: Conv(3, 1, 5), "expansions must be a list, got 5"),  # pyright: ignore[reportArgumentType]

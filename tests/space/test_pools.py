@@ -11,7 +11,7 @@ from prnas.space.genotype import ROLES, Genotype, Role
 from prnas.space.operations import Conv
 from prnas.space.pools import CellPools, Pools, edge_positions
 from prnas.space.schedule import Schedule, paper_schedule
-from prnas.space.setting import INITIAL_POOL, SETTINGS, Setting
+from prnas.space.setting import INITIAL_POOL, PAPER_SETTINGS, SETTINGS, Setting
 from tests.support.strategies import evolved_pools, random_weights
 
 
@@ -52,13 +52,13 @@ def evolve_fully(setting: Setting, schedule: Schedule, generator: Random) -> Gen
 
 
 @pytest.mark.parametrize("number", [100, pytest.param(1_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", SETTINGS)
-def test_many_full_evolutions(name: str, number: int) -> None:
+@pytest.mark.parametrize("setting", PAPER_SETTINGS, ids=lambda setting: setting.name)
+def test_many_full_evolutions(setting: Setting, number: int) -> None:
     generator, schedule = Random(7), paper_schedule()
-    found = [evolve_fully(SETTINGS[name], schedule, generator) for _ in range(number)]
+    found = [evolve_fully(setting, schedule, generator) for _ in range(number)]
     assert len({genotype.dumps() for genotype in found}) == number
     repeated = Random(7)
-    assert [evolve_fully(SETTINGS[name], schedule, repeated) for _ in range(3)] == found[:3]
+    assert [evolve_fully(setting, schedule, repeated) for _ in range(3)] == found[:3]
 
 
 def test_both_cells_replay_and_go_through_json() -> None:

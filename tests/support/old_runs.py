@@ -33,12 +33,25 @@ def rounds_alike() -> bool:
 
 
 def records_of(run: Path) -> list[dict[str, Any]]:
-    """As the file says them, without what differs from run to run."""
-    lines = (run / "records.jsonl").read_text().splitlines()
-    return [
-        {name: value for name, value in json.loads(line).items() if name not in VARYING}
-        for line in lines
-    ]
+    """As version 1 of the format says them, without what differs from run to run."""
+    lines = [json.loads(line) for line in (run / "records.jsonl").read_text().splitlines()]
+    if lines[:1] == [{"type": "header", "format": "prnas-records", "version": 2}]:
+        lines = [as_version_1(line) for line in lines[1:]]
+    left_out = (*VARYING, "parts")
+    return [{name: line[name] for name in line if name not in left_out} for line in lines]
+
+
+def as_version_1(record: dict[str, Any]) -> dict[str, Any]:
+    """A record of version 2 in the words and counts of version 1, which all old runs have."""
+    old = dict(record)
+    for count in ("cycle", "epoch", "total_epoch", "step"):
+        if count in old:
+            old[count] -= 1
+    if old["type"] == "cycle":
+        old["architecture"] = old.pop("architecture_weights")
+    if old["type"] in ("epoch", "training"):
+        old["parts"] = old.pop("seconds_for")
+    return old
 
 
 def tensors_of(run: Path) -> dict[str, Tensor]:

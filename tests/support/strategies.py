@@ -10,7 +10,7 @@ from prnas.space.genotype import Cell, Edge, Genotype, Node
 from prnas.space.morphisms import morphs
 from prnas.space.operations import OPERATIONS, Conv, Operation, Pool, Zero, from_label
 from prnas.space.pools import CellPools
-from prnas.space.setting import SETTINGS, Limits, Setting
+from prnas.space.setting import PAPER_SETTINGS, Limits, Setting
 from prnas.space.shape import DARTS, ROLES, CellShape
 
 odd = st.integers(0, 4).map(lambda half: 2 * half + 1)
@@ -107,7 +107,7 @@ def shaped_genotypes(draw: st.DrawFn, max_nodes: int = 4) -> Genotype:
     return Genotype.of({role: draw(cell) for role in shape.roles})
 
 
-settings_of_the_paper = st.sampled_from(list(SETTINGS.values()))
+settings_of_the_paper = st.sampled_from(PAPER_SETTINGS)
 
 
 @st.composite

@@ -1,37 +1,44 @@
 """Supernets with random pools, and comparing one with the plain one."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 import torch
 from torch.nn import functional as F
 
 from prnas.config.search import ArchitectureConfig
-from prnas.nets import plain
-from prnas.nets.relaxation import Softmax
+from prnas.nets import plain_supernet
+from prnas.nets.relaxation import Relaxation, Softmax
 from prnas.nets.search_cell import ActiveCell
 from prnas.nets.supernet import Supernet
 from prnas.space.change import EdgeChange, Pruned
 from prnas.space.edge_pool import EdgePool
-from prnas.space.genotype import ROLES, Role
 from prnas.space.operations import Pool
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import Setting
+from prnas.space.shape import DARTS, CellShape, Role
 from tests.support.strategies import random_weights
 
 
-def random_pools(setting: Setting, num_nodes: int, generator: Random, rounds: int = 3) -> Pools:
+def random_pools(
+    setting: Setting,
+    num_nodes: int,
+    generator: Random,
+    rounds: int = 3,
+    shape: CellShape = DARTS,
+) -> Pools:
     """Pools of different sizes from edge to edge."""
-    cells: list[CellPools] = []
-    for _ in ROLES:
-        cell = CellPools.initial(num_nodes, setting.initial_pool)
+    cells: dict[Role, CellPools] = {}
+    for role in shape.roles:
+        cell = CellPools.initial(num_nodes, setting.initial_pool, shape)
         for _ in range(rounds):
             weights = random_weights(cell, generator)
             cell, _ = cell.evolve(
                 weights, generator.randint(2, 3), generator.randint(1, 3), setting.limits, generator
             )
-        cells.append(CellPools(num_nodes, tuple(_some(pool, generator) for pool in cell.edges)))
-    return Pools(*cells)
+        cells[role] = replace(cell, edges=tuple(_some(pool, generator) for pool in cell.edges))
+    return Pools.of(cells)
 
 
 def _some(pool: EdgePool, generator: Random) -> EdgePool:
@@ -62,12 +69,12 @@ def relative(one: torch.Tensor, other: torch.Tensor) -> float:
     return (one - other).abs().max().item() / scale
 
 
-def plain_of(supernet: Supernet) -> plain.Supernet:
+def plain_of(supernet: Supernet) -> plain_supernet.Supernet:
     """The plain supernet with the same weights and buffers."""
     stem = supernet.stem.conv
-    twin = plain.Supernet(
+    twin = plain_supernet.Supernet(
         supernet.pools,
-        stem.out_channels // 3,
+        supernet.search_cells[0].plan.channels,
         len(supernet.cells),
         supernet.classifier.out_features,
         output=supernet.search_cells[0].output,
@@ -90,7 +97,21 @@ def our_name(name: str, supernet: Supernet) -> str:
     return name
 
 
-def check_equal(ours: Supernet, twin: plain.Supernet, images: torch.Tensor) -> None:
+def plain_logits(
+    twin: plain_supernet.Supernet, relaxation: Relaxation, images: torch.Tensor
+) -> torch.Tensor:
+    """What the plain supernet makes of images if candidates are mixed by another relaxation."""
+    mixing = {
+        role: relaxation.mix(role, list(twin.architecture[role].parameters()), None)
+        for role in twin.architecture
+    }
+    before_last, last = twin.stem(images)
+    for cell in twin.cells:
+        before_last, last = last, cell(before_last, last, mixing[cell.role])  # pyright: ignore
+    return twin.classifier(last.mean(dim=(2, 3)))
+
+
+def check_equal(ours: Supernet, twin: plain_supernet.Supernet, images: torch.Tensor) -> None:
     labels = torch.arange(len(images)) % 5
     outputs: list[torch.Tensor] = []
     for network in (ours, twin):
@@ -122,7 +143,7 @@ def random_active(pools: Pools, generator: Random) -> dict[Role, ActiveCell]:
             tuple(sorted(generator.sample(range(number), generator.randint(0, min(2, number)))))
             for number in (len(edge.candidates) for edge in pools.cell(role).edges)
         )
-        for role in ROLES
+        for role in pools.roles
     }
 
 

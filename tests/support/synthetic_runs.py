@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from prnas.io.yaml_files import dump_yaml
+from prnas.runs.record_versions import header_line
 from prnas.runs.records import EpochRecord, GenotypeRecord, Record, Score, TrainedRecord, to_line
 from prnas.space import zoo
 from tests.support.synthetic_search import events, quick
@@ -47,7 +48,9 @@ def search_records(
 def write_run(folder: Path, config: Any, records: Iterable[Record]) -> Path:
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text(dump_yaml(config), encoding="utf-8")
-    (folder / "records.jsonl").write_text("".join(map(to_line, records)), encoding="utf-8")
+    (folder / "records.jsonl").write_text(
+        header_line() + "".join(map(to_line, records)), encoding="utf-8"
+    )
     (folder / "environment.json").write_text(json.dumps({"sessions": [SESSION]}))
     return folder
 
@@ -77,8 +80,8 @@ def training_records(
         records.append(
             EpochRecord(
                 type="training",
-                epoch=epoch,
-                total_epoch=epoch,
+                epoch=epoch + 1,
+                total_epoch=epoch + 1,
                 steps=10,
                 lr=0.025 * (1 - done),
                 drop_path=0.3 * done,

@@ -52,9 +52,9 @@ def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -
         del scores["architecture"]
     fields: dict[str, Any] = {
         "type": "epoch",
-        "cycle": cycle,
-        "epoch": epoch,
-        "total_epoch": total,
+        "cycle": cycle + 1,
+        "epoch": epoch + 1,
+        "total_epoch": total + 1,
         "grace": grace,
         "steps": STEPS,
         "lr": 0.025 - 0.015 * epoch / one.epochs,
@@ -101,12 +101,12 @@ def cycle_record(cycle: int, before: Pools, change: Change, after: Pools) -> Cyc
             "edges": [_plain(edge_statistics(*pair)) for pair in pairs],
         }
     return CycleRecord(
-        cycle=cycle,
+        cycle=cycle + 1,
         pools={
             role: [[op.label for op in pool.candidates] for pool in before.cell(role).edges]
             for role in ROLES
         },
-        architecture={
+        architecture_weights={
             role: [[0.0] * len(pool.candidates) for pool in before.cell(role).edges]
             for role in ROLES
         },
@@ -125,8 +125,8 @@ def start_of(config: SearchConfig, folder: Path | None, **changes: Any) -> RunSt
         "num_parameters": 123_456,
         "train_images": 719,
         "resumed": False,
-        "cycle": 0,
-        "epoch": 0,
+        "cycle": 1,
+        "epoch": 1,
     }
     return RunStart(**{**fields, **changes})
 
@@ -162,7 +162,7 @@ def events(
     pools = start.pools
     yield "on_start", (start,)
     for cycle, one in enumerate(config.schedule.cycles[:cycles]):
-        batch = BatchRecord(cycle=cycle, epoch=0, step=0, batch=64, reason="start")
+        batch = BatchRecord(cycle=cycle + 1, epoch=1, step=1, batch=64, reason="start")
         yield "on_batch", (batch,)
         for epoch in range(one.epochs):
             record = epoch_record(config, cycle, epoch)
@@ -189,5 +189,5 @@ def step_of(record: EpochRecord, step: int, config: SearchConfig) -> StepEvent:
         scores={name: score for name, score in record.scores.items() if name != "validation"},
         images_per_second=record.images_per_second,
         memory=record.memory,
-        seconds_left=4.5 * (config.schedule.num_epochs - record.total_epoch) if step else None,
+        seconds_left=4.5 * (config.schedule.num_epochs + 1 - record.total_epoch) if step else None,
     )

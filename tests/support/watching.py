@@ -25,7 +25,7 @@ from prnas.space.pools import Pools
 from tests.support.settings import small_config
 
 # Fields of records that differ between runs of the same config and seed.
-VARYING = ("seconds", "images_per_second", "memory", "parts")
+VARYING = ("seconds", "images_per_second", "memory", "seconds_for")
 
 
 class Watch(Callback):

@@ -126,18 +126,18 @@ def play_training(display: Display, folder: Path | None = None, epochs: int = 3)
         num_parameters=64_252,
         train_images=1000,
         resumed=False,
-        cycle=0,
-        epoch=0,
+        cycle=1,
+        epoch=1,
         macs=1_234_567,
         test_images=300,
     )
     display.on_start(start)
-    display.on_batch(BatchRecord(cycle=0, epoch=0, step=0, batch=96, reason="start"))
+    display.on_batch(BatchRecord(cycle=1, epoch=1, step=1, batch=96, reason="start"))
     records = [one for one in training_records(epochs=epochs) if isinstance(one, EpochRecord)]
     del records[0].scores["test"]
     for record in records:
         step = StepEvent(
-            cycle=0,
+            cycle=1,
             epoch=record.epoch,
             step=10,
             grace=False,
@@ -148,7 +148,7 @@ def play_training(display: Display, folder: Path | None = None, epochs: int = 3)
             scores={"training": record.scores["training"]},
             images_per_second=80.0,
             memory=9e8,
-            seconds_left=12.5 * (epochs - 1 - record.epoch),
+            seconds_left=12.5 * (epochs - record.epoch),
         )
         display.on_step(step)
         display.on_validating(Validating(150, 300))
@@ -213,7 +213,7 @@ def test_a_training_in_a_terminal(columns: int, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize(
     ("cycle", "epoch", "said", "heads"),
-    [(2, 1, "resumed at cycle 3, epoch 2", 1), (8, 2, "resumed at cycle 9, its end", 0)],
+    [(3, 2, "resumed at cycle 3, epoch 2", 1), (9, 3, "resumed at cycle 9, its end", 0)],
 )
 def test_resuming(
     cycle: int, epoch: int, said: str, heads: int, capsys: pytest.CaptureFixture[str]
@@ -323,7 +323,7 @@ def test_memory_that_ran_out_is_told_in_terminals_too(monkeypatch: pytest.Monkey
     display.on_start(start_of(quick(), None))
     for batch, reason in ((64, "memory"), (32, "out-of-memory")):
         record = BatchRecord.model_validate(
-            {"cycle": 0, "epoch": 0, "step": 3, "batch": batch, "reason": reason}
+            {"cycle": 1, "epoch": 1, "step": 4, "batch": batch, "reason": reason}
         )
         display.on_batch(record)
     display.close()

@@ -13,8 +13,11 @@ TrainedModel = Annotated[
 ]
 RunFolder = Annotated[Path, Parameter(help="A run's folder, or a folder of seed-0, seed-1, …")]
 SETTING = Parameter(
-    help="darts-like, depth-restricted, unrestricted, or a YAML file with limits and initial_pool "
-    "of your own. Without it, all three are compared."
+    help="darts-like, depth-restricted, unrestricted, nasbench201, nasbench201-growing, or a YAML "
+    "file with limits and initial_pool of your own. Without it, all of them are compared."
+)
+CELL = Parameter(
+    help="'|op~0|+|op~0|op~1|+|op~0|op~1|op~2|', a genotype file, or the folder of a search."
 )
 DATA = Parameter(
     help="digits, cifar10, cifar100, fashion-mnist, folder:PATH or npz:PATH. Without it, the sets "
@@ -41,8 +44,15 @@ def zoo(name: str | None = None, /, *, as_json: AsJson = False) -> None:
     run(name, as_json)
 
 
+def truth(*cells: Annotated[str, CELL], as_json: AsJson = False) -> None:
+    """Look up the true accuracy of cells of NAS-Bench-201, also of those that searches found."""
+    from prnas.commands.truth import run
+
+    run(cells, as_json)
+
+
 def draw(genotype: str, /, *, out: Output = None) -> None:
-    """Draw both cells of a genotype.
+    """Draw the cells of a genotype.
 
     :param genotype: A published cell's name, a genotype file, or a run's folder.
     :param out: A .svg, .png or .pdf file. Default: NAME.svg here.
@@ -157,7 +167,7 @@ def report(*runs: RunFolder, given: options.ReportOptions | None = None) -> None
 
 
 def records(*runs: RunFolder, given: options.RecordsOptions | None = None) -> None:
-    """Print what runs recorded, as CSV or JSON lines for pandas, R and papers."""
+    """Print what runs recorded, as CSV, JSON lines or LaTeX, for pandas, R and papers."""
     from prnas.commands.records import run
 
     run(runs, given or options.RecordsOptions())
@@ -171,7 +181,7 @@ def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> No
 
 
 COMMANDS = (
-    *(space, zoo, draw, recipes, data, config),
+    *(space, zoo, truth, draw, recipes, data, config),
     *(search, retrain, study),
     *(evaluate, predict, export),
     *(report, watch, records),

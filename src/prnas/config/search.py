@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
-from prnas.config.choices import ExecutionChoice
-from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share
+from prnas.config.choices import ExecutionChoice, Scoring
+from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share, Size
 from prnas.config.sections import (
     BatchConfig,
     ComputeConfig,
@@ -21,11 +21,11 @@ from prnas.io.errors import reading, suggestion
 from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
-from prnas.space.genotype import MAX_NODES
-from prnas.space.network_size import Output
+from prnas.space.network_plan import check_network
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS, Schedule, paper_schedule
 from prnas.space.scores import Scores, softmax
 from prnas.space.setting import SETTINGS, Setting, named_setting, setting_from_data, setting_to_data
+from prnas.space.shape import DARTS, MAX_NODES, SHAPES, USUAL, Output, ShapeField, shape_data, width
 
 
 class DataConfig(ImagesConfig):
@@ -42,6 +42,24 @@ class NetworkConfig(Section):
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 16
     nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 4
     output: Output = "concat"
+    shape: ShapeField = DARTS  # What a cell looks like: darts, nasbench201, or one's own.
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual(cls, data: Any) -> Any:
+        return with_usual(data)
+
+
+def with_usual(network: Any) -> Any:
+    """A shape that is given by name brings its number of nodes and its output along."""
+    if not isinstance(network, dict):
+        return network
+    fields = cast(dict[str, Any], network)
+    name = fields.get("shape")
+    if not isinstance(name, str) or name not in USUAL:
+        return fields
+    nodes, output = USUAL[name]
+    return {"nodes": nodes, "output": output, **fields}
 
 
 class WeightsConfig(Section):
@@ -50,6 +68,7 @@ class WeightsConfig(Section):
     lr: Rate = 0.025
     lr_min: Decay = 0.01
     momentum: Portion = 0.9
+    nesterov: bool = False
     weight_decay: Decay = 3e-4
     gradient_norm: Rate = 5.0
 
@@ -57,13 +76,15 @@ class WeightsConfig(Section):
     def _falls(self) -> Self:
         if self.lr_min > self.lr:
             raise ValueError(f"lr_min ({self.lr_min}) must not exceed lr ({self.lr})")
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov needs a momentum above 0")
         return self
 
 
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
 # A new one has a line here and a class of that name in nets/relaxation.py or searching/step.py.
 RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
-STEPS: list[str] = ["first-order"]
+STEPS: list[str] = ["first-order", "none", "sampled"]
 
 
 def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
@@ -85,6 +106,27 @@ class ArchitectureConfig(Section):
     betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
     weight_decay: Decay = 1e-3
     gradient_norm: Rate = 5.0
+    # What judges candidates at a cycle's end: their architecture weights, or their measured worth.
+    scoring: Scoring = "weights"
+    renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
+
+    @model_validator(mode="after")
+    def _has_something_to_judge_by(self) -> Self:
+        if self.step in ("none", "sampled") and self.scoring in ("weights", "blend"):
+            raise ValueError(
+                f"step '{self.step}' trains no architecture weights, so that scoring "
+                f"'{self.scoring}' would be by chance: set scoring to paths, removal or saliency"
+            )
+        return self
+
+
+class EvidenceConfig(Section):
+    """How candidates' worth is measured at the end of a cycle, on the architecture half."""
+
+    # none: nothing beyond what the scoring itself needs.
+    measure: Literal["auto", "none"] = "auto"
+    share: Annotated[float, Field(gt=0, le=100)] = 0.2  # Of the cycle's computation, at most.
+    images: Size = 1024  # At most.
 
 
 class DerivationConfig(Section):
@@ -123,6 +165,7 @@ class SearchConfig(RunConfig):
     data: DataConfig = DataConfig()
     weights: WeightsConfig = WeightsConfig()
     architecture: ArchitectureConfig = ArchitectureConfig()
+    evidence: EvidenceConfig = EvidenceConfig()
     batch: BatchConfig = BatchConfig()
     derivation: DerivationConfig = DerivationConfig()
     validation: ValidationConfig = ValidationConfig()
@@ -134,9 +177,30 @@ class SearchConfig(RunConfig):
             raise ValueError("schedule." + "; schedule.".join(problems))
         return self
 
+    @model_validator(mode="after")
+    def _shape_fits(self) -> Self:
+        network, cycles = self.network, self.schedule.cycles
+        widest, shape = width(network.output, network.nodes), network.shape
+        problems = [f"network.{one}" for one in check_network(shape, network.cells, widest)]
+        for number, cycle in enumerate(cycles):
+            if cycle.cells is not None:
+                found = check_network(shape, cycle.cells)
+                problems += [f"schedule.cycles[{number}]: {problem}" for problem in found]
+        if self.derivation.max_skips_reduction is not None and "reduction" not in shape.roles:
+            problems.append("derivation.max_skips_reduction: this shape has no reduction cell")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
     @classmethod
     def _write_out_names(cls, data: dict[str, Any]) -> None:
         space = data["space"]
         if isinstance(space, str) and space not in SETTINGS and exists(space):
             space = setting_to_data(read_setting(space))
         data["space"] = _data_of_name(space)
+        network = data["network"]
+        if isinstance(network, dict) and isinstance(network.get("shape"), str):
+            shape = cast(str, network["shape"])
+            if shape in SHAPES:
+                network["nodes"], network["output"] = USUAL[shape]
+                network["shape"] = shape_data(shape)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from prnas.data.dataset import Normalization
+from prnas.nets.devices import to_device
 
 # Random numbers for each image: flip, crop (down, right), centre of Cutout (down, right).
 _DRAWS = 5
@@ -59,8 +60,8 @@ class Augmentation:
             shown &= ~(cut_rows[:, :, None] & cut_columns[:, None, :])
         pixels = _moved(images, from_rows.clamp_(0, height - 1), from_columns.clamp_(0, width - 1))
         if is_black:
-            pixels *= inside[:, None].to(images.device)
-        return plain(pixels, self.normalization).mul_(shown[:, None].to(images.device))
+            pixels *= to_device(inside[:, None], images.device)
+        return plain(pixels, self.normalization).mul_(to_device(shown[:, None], images.device))
 
 
 def plain(images: Tensor, normalization: Normalization) -> Tensor:
@@ -73,7 +74,7 @@ def plain(images: Tensor, normalization: Normalization) -> Tensor:
 def _moved(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Images whose pixel (y, x) was at `rows[i, y]`, `columns[i, x]` in image i."""
     number, channels, height, width = images.shape
-    rows, columns = rows.to(images.device), columns.to(images.device)
+    rows, columns = to_device(rows, images.device), to_device(columns, images.device)
     indices = (rows[:, :, None] * width + columns[:, None, :]).view(number, 1, height * width)
     moved = images.flatten(2).gather(2, indices.expand(number, channels, height * width))
     return moved.view_as(images)

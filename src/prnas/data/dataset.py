@@ -21,6 +21,7 @@ from prnas.data.storage import InMemory as InMemory
 from prnas.io.errors import UserError
 from prnas.io.memory import free_memory
 from prnas.io.paths import home_expanded
+from prnas.nets.devices import to_device
 
 _BATCH_PIXELS = 2**23  # Values that are summed up together for the means.
 
@@ -57,8 +58,8 @@ class Normalization:
 
     def tensors(self, device: torch.device) -> Tensor:
         """Both, to be unpacked, each (C, 1, 1) in single precision."""
-        both = torch.tensor([self.mean, self.std], dtype=torch.float32, device=device)
-        return both[:, :, None, None]
+        both = torch.tensor([self.mean, self.std], dtype=torch.float32)
+        return to_device(both, device)[:, :, None, None]
 
 
 def load(

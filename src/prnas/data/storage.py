@@ -10,6 +10,7 @@ from torch import Tensor
 
 from prnas.data.readers import ArrayReader, LabelledImages, Pixels, Shape
 from prnas.data.workers import Workers, result
+from prnas.nets.devices import to_device
 
 _CHUNK_BYTES = 2**26  # Bytes that are read at once on the way to the device.
 _TASK = 32  # Number of images that a worker reads at a time.
@@ -54,7 +55,7 @@ class InMemory(Images):
         self.pixels = pixels
 
     def fetch(self, indices: Tensor) -> Tensor:
-        return self.pixels.index_select(0, indices.to(self.pixels.device))
+        return self.pixels.index_select(0, to_device(indices, self.pixels.device))
 
 
 class Streamed(Images):
@@ -76,7 +77,7 @@ class Streamed(Images):
             pixels = self._reader.read(indices.numpy())
         else:
             pixels = self._collect(self._workers, indices.tolist())
-        return torch.from_numpy(np.ascontiguousarray(pixels)).to(self._device)
+        return to_device(torch.from_numpy(np.ascontiguousarray(pixels)), self._device)
 
     def ahead(self, indices: Tensor) -> None:
         if self._workers is None or not len(indices):

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from prnas.data.dataset import Images
 from prnas.io.errors import UserError
+from prnas.nets.devices import to_device
 
 _AHEAD = 2  # Number of batches that a streamed set reads in advance.
 
@@ -37,7 +38,7 @@ class Stream:
             raise ValueError(f"a batch has at least one image, got {number}")
         own, self._passes, self._position = self._take(self._passes, self._position, number)
         images = self._images.fetch(own)
-        labels = self._images.labels[own].to(images.device)
+        labels = to_device(self._images.labels[own], images.device)
         passes, position, coming = self._passes, self._position, list[Tensor]()
         for _ in range(_AHEAD):
             taken, passes, position = self._take(passes, position, number)

@@ -1,8 +1,8 @@
 """Inheritance: how weights follow a morphism, from a parent's module to its child's.
 
-Every depthwise weight is (channels, 1, k, k), every pointwise weight (out, in, 1, 1); the two are
-never interchanged. Buffers of batch normalisation (running mean and variance) follow the channels
-they belong to.
+Every depthwise weight is (channels, 1, k, k), every pointwise weight (out, in, 1, 1), every weight
+of a full convolution (out, in, k, k); they are never interchanged. Buffers of batch normalisation
+(running mean and variance) follow the channels they belong to.
 """
 
 from collections.abc import Callable
@@ -52,13 +52,14 @@ def _links(chain: ConvChain) -> list[SeparableConv]:
     return [link for link in chain if isinstance(link, SeparableConv)]
 
 
-def _depthwise(fit: Callable[[Tensor], Tensor]) -> Rule:
-    """Depthwise weights are made to `fit` the child's kernel, all others stay."""
+def _kernels(fit: Callable[[Tensor], Tensor]) -> Rule:
+    """Weights of depthwise and full convolutions `fit` the child's kernel, all others stay."""
 
-    def rule(child: ConvChain, parent: ConvChain, _: torch.Generator) -> None:
+    def rule(child: nn.Module, parent: nn.Module, _: torch.Generator) -> None:
         state = parent.state_dict()
         for name, weight in state.items():
-            state[name] = fit(weight) if "depthwise" in name else weight
+            if name.endswith(("depthwise.weight", "conv.weight")):
+                state[name] = fit(weight)
         child.load_state_dict(state)
 
     return rule
@@ -88,10 +89,10 @@ def _widen(child: ConvChain, parent: ConvChain, generator: torch.Generator) -> N
 
 
 INHERITANCE: dict[str, Rule] = {
-    space.GROW_KERNEL.name: _depthwise(lambda weight: F.pad(weight, (1, 1, 1, 1))),
-    space.SHRINK_KERNEL.name: _depthwise(lambda weight: weight[:, :, 1:-1, 1:-1]),
-    space.GROW_DILATION.name: _depthwise(lambda weight: weight),
-    space.SHRINK_DILATION.name: _depthwise(lambda weight: weight),
+    space.GROW_KERNEL.name: _kernels(lambda weight: F.pad(weight, (1, 1, 1, 1))),
+    space.SHRINK_KERNEL.name: _kernels(lambda weight: weight[:, :, 1:-1, 1:-1]),
+    space.GROW_DILATION.name: _kernels(lambda weight: weight),
+    space.SHRINK_DILATION.name: _kernels(lambda weight: weight),
     space.INSERT_EXPANSION.name: _insert_expansion,
     space.WIDEN.name: _widen,
 }

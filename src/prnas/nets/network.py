@@ -1,20 +1,30 @@
 """The final network of a genotype: a plain module."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from prnas.nets.devices import to_device
 from prnas.nets.kernels.batch_norm import BatchNorm
-from prnas.nets.operations import ConvChain, ReluFirst, preprocess
+from prnas.nets.operations import ConvChain, ReluConvBN, ReluFirst, projections
 from prnas.nets.operations import build as build_operation
 from prnas.nets.weights import construct
 from prnas.space import genotype as space
-from prnas.space.genotype import NUM_INPUTS, Genotype, Role
-from prnas.space.network_plan import CellPlan, plan_cells, reduction_places
-from prnas.space.network_size import Output, Stem
+from prnas.space.genotype import Genotype
+from prnas.space.network_plan import (
+    CellPlan,
+    Stem,
+    genotype_problems,
+    num_stem_channels,
+    output_widths,
+    plan_cells,
+    reduction_places,
+)
 from prnas.space.schedule import MIN_CELLS
+from prnas.space.shape import Output
 
 AUXILIARY_STRIDE: dict[Stem, int] = {"cifar": 3, "imagenet": 2}
 
@@ -32,29 +42,29 @@ def mask(
     # Drawn where the generator lives (the CPU), so that every device drops the same.
     index = generator.device if generator is not None else x.device
     kept = torch.empty(shape, dtype=x.dtype, device=index).bernoulli_(keep, generator=generator)
-    return (kept / keep).to(x.device)
+    return to_device(kept / keep, x.device)
 
 
 class Cell(nn.Module):
-    """A cell of the final network: it reads rectified images and, with `rectify`, returns such."""
+    """A cell of the final network.
+
+    If its plan projects, it reads rectified images and, with `rectify`, returns such; else it reads
+    its input as it is.
+    """
 
     def __init__(self, cell: space.Cell, plan: CellPlan, output: Output) -> None:
         super().__init__()
         self.output: Output = output
         self.concat = cell.concat
-        self.preprocess = nn.ModuleList(
-            [
-                preprocess(plan.c_before_last, plan.channels, plan.after_reduction, affine=True),
-                preprocess(plan.c_last, plan.channels, False, affine=True),
-            ]
-        )
-        self.inputs = [(first.input, second.input) for first, second in cell.nodes]
+        self.num_inputs = cell.shape.inputs
+        self.preprocess = nn.ModuleList(projections(plan, self.num_inputs, affine=True))
+        self.inputs = [tuple(edge.input for edge in node) for node in cell.nodes]
         self.operations = nn.ModuleList(
             nn.ModuleList(
                 build_operation(
                     edge.op,
                     plan.channels,
-                    stride=2 if plan.reduces and edge.input < NUM_INPUTS else 1,
+                    stride=2 if plan.reduces and edge.input < self.num_inputs else 1,
                     affine=True,
                 )
                 for edge in node
@@ -70,7 +80,10 @@ class Cell(nn.Module):
         generator: torch.Generator | None,
         rectify: bool = False,
     ) -> Tensor:
-        states = [self.preprocess[0](before_last, True), self.preprocess[1](last, True)]
+        states = [before_last, last][-self.num_inputs :]
+        if self.preprocess:
+            pairs = zip(self.preprocess, states, strict=True)
+            states = [module(x, True) for module, x in pairs]
         rectified: dict[int, Tensor] = {}  # once for all operations that want it
         for inputs, node in zip(self.inputs, self.operations, strict=True):
             parts: list[tuple[Tensor, Tensor | None]] = []
@@ -82,23 +95,43 @@ class Cell(nn.Module):
                 else:
                     part = operation(states[source])
                 drops = drop_probability > 0 and not isinstance(operation, nn.Identity)
-                kept = paths(part, drop_probability, generator) if drops else None
-                parts.append((part, kept))
-            states.append(_sum(*parts))
-        nodes = [states[state] for state in self.concat]
-        out = torch.cat(nodes, dim=1) if self.output == "concat" else torch.stack(nodes).mean(0)
+                drop_mask = paths(part, drop_probability, generator) if drops else None
+                parts.append((part, drop_mask))
+            states.append(_sum(parts))
+        out = joined([states[state] for state in self.concat], self.output)
+        if not rectify:
+            return out
         # In place what no module made, so that no hook can see the difference.
-        return out.relu_() if rectify else out
+        return F.relu(out) if self.output == "last" else out.relu_()
 
 
-def _sum(one: tuple[Tensor, Tensor | None], other: tuple[Tensor, Tensor | None]) -> Tensor:
-    """The sum of two images, each times its mask if there is one, in as few passes as can be."""
-    (first, first_kept), (second, second_kept) = one, other
-    if first_kept is None:
-        first, first_kept, second, second_kept = second, second_kept, first, first_kept
-    if first_kept is None:
+def joined(nodes: Sequence[Tensor], output: Output) -> Tensor:
+    """A cell's output; a new tensor unless it is the last node."""
+    match output:
+        case "concat":
+            return torch.cat(list(nodes), dim=1)
+        case "mean":
+            return torch.stack(list(nodes)).mean(dim=0)
+        case "sum":
+            return torch.stack(list(nodes)).sum(dim=0)
+        case "last":
+            return nodes[-1]
+
+
+def _sum(parts: Sequence[tuple[Tensor, Tensor | None]]) -> Tensor:
+    """The sum of images, each times its mask if there is one, in as few passes as can be."""
+    if len(parts) != 2:
+        total, factor = parts[0]
+        total = total if factor is None else total * factor
+        for part, factor in parts[1:]:
+            total = total + part if factor is None else torch.addcmul(total, part, factor)
+        return total
+    (first, first_mask), (second, second_mask) = parts
+    if first_mask is None:
+        first, first_mask, second, second_mask = second, second_mask, first, first_mask
+    if first_mask is None:
         return first + second
-    return torch.addcmul(second if second_kept is None else second * second_kept, first, first_kept)
+    return torch.addcmul(second if second_mask is None else second * second_mask, first, first_mask)
 
 
 class AuxiliaryHead(nn.Module):
@@ -165,6 +198,31 @@ class CifarStem(nn.Module):
         return x, x
 
 
+class ResidualBlock(nn.Module):
+    """Halves images: two 3 x 3 convolutions, beside them a 2 x 2 mean and a 1 x 1 convolution."""
+
+    def __init__(self, c_in: int, c_out: int) -> None:
+        super().__init__()
+        self.first = ReluConvBN(c_in, c_out, affine=True, kernel=3, stride=2)
+        self.second = ReluConvBN(c_out, c_out, affine=True, kernel=3)
+        self.pool = nn.AvgPool2d(2, ceil_mode=True)  # rounded as stride 2 is
+        self.shortcut = nn.Conv2d(c_in, c_out, 1, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.shortcut(self.pool(x)) + self.second(self.first(x))
+
+
+def residual_blocks(plans: Sequence[CellPlan]) -> nn.ModuleDict:
+    """The blocks of a residual network, each by the index of the cell that follows."""
+    return nn.ModuleDict(
+        {
+            str(index): ResidualBlock(plan.channels // 2, plan.channels)
+            for index, plan in enumerate(plans)
+            if plan.after_block
+        }
+    )
+
+
 class Network(nn.Module):
     """The final network. Set `drop_path_probability` during training as the schedule asks.
 
@@ -185,39 +243,44 @@ class Network(nn.Module):
     ) -> None:
         super().__init__()
         self.drop_path_probability = 0.0
-        stem_channels = 3 * channels if stem == "cifar" else channels
+        shape = genotype.shape
+        stem_channels = num_stem_channels(channels, stem, shape)
         make_stem = CifarStem if stem == "cifar" else ImageNetStem
         self.stem = make_stem(input_channels, stem_channels)
-        width: dict[Role, int] = {
-            role: len(genotype.cell(role).concat) if output == "concat" else 1
-            for role in space.ROLES
-        }
-        plans, c_out = plan_cells(
-            cells, channels, stem_channels, width, after_reduction=stem == "imagenet"
-        )
+        widths = output_widths(genotype, output)
+        plans, c_out = plan_cells(cells, channels, stem_channels, widths, stem == "imagenet", shape)
+        self.rectifies = shape.network == "darts"  # what cells read
+        self.blocks = residual_blocks(plans)
         self.cells = nn.ModuleList(Cell(genotype.cell(plan.role), plan, output) for plan in plans)
-        self.auxiliary_place = reduction_places(cells)[1]
+        self.auxiliary_index = reduction_places(cells)[1]
         self.auxiliary = None
         if auxiliary:
-            plan = plans[self.auxiliary_place]
-            c_auxiliary = plan.channels * width[plan.role]
+            plan = plans[self.auxiliary_index]
+            c_auxiliary = plan.channels * widths[plan.role]
             self.auxiliary = AuxiliaryHead(c_auxiliary, classes, AUXILIARY_STRIDE[stem])
+        if shape.network == "residual":
+            self.bn = BatchNorm(c_out)
         self.classifier = nn.Linear(c_out, classes)
 
     def forward(
         self, images: Tensor, generator: torch.Generator | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
-        # Whatever reads a stem wants its ReLU: made once. Not in place: hooks may keep it.
-        one, other = self.stem(images)
-        before_last = F.relu(one)
-        last = before_last if other is one else F.relu(other)
+        before_last, last = first, second = self.stem(images)
+        if self.rectifies:
+            # Whatever reads a stem wants its ReLU: made once. Not in place: hooks may keep it.
+            before_last = F.relu(first)
+            last = before_last if second is first else F.relu(second)
         drop = self.drop_path_probability if self.training else 0.0
         auxiliary_logits = None
         for index, cell in enumerate(self.cells):
-            rectify = index < len(self.cells) - 1
+            if str(index) in self.blocks:
+                before_last = last = self.blocks[str(index)](last)
+            rectify = self.rectifies and index < len(self.cells) - 1
             before_last, last = last, cell(before_last, last, drop, generator, rectify)
-            if self.training and self.auxiliary is not None and index == self.auxiliary_place:
+            if self.training and self.auxiliary is not None and index == self.auxiliary_index:
                 auxiliary_logits = self.auxiliary(last)
+        if not self.rectifies:
+            last = F.relu(self.bn(last))
         logits = self.classifier(last.mean(dim=(2, 3)))
         return logits if auxiliary_logits is None else (logits, auxiliary_logits)
 
@@ -236,6 +299,8 @@ def build(
 ) -> Network:
     """The network that repeats a genotype's cells. The defaults are the paper's for CIFAR-10.
 
+    `output` says how a cell's output is made of the nodes that its `concat` names.
+
     Its weights come from `generator` (a new one of seed 0 by default) alone. All problems with
     the arguments are raised in one `ValueError`.
     """
@@ -245,8 +310,10 @@ def build(
         classes=(classes, 1),
         input_channels=(input_channels, 1),
         stem=(stem, ("cifar", "imagenet")),
-        output=(output, ("concat", "mean")),
+        output=(output, get_args(Output)),
     )
+    if problems := genotype_problems(genotype, cells, output, stem):
+        raise ValueError("; ".join(problems))
     if stem == "imagenet" and channels % 2:
         raise ValueError(
             f"the ImageNet stem halves the channels: they must be even, got {channels}"

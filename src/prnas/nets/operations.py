@@ -15,11 +15,12 @@ from torch.nn import functional as F
 
 from prnas.nets.kernels.batch_norm import BatchNorm
 from prnas.nets.kernels.depthwise_conv import DepthwiseConv
-from prnas.nets.kernels.layouts import diagonal_phases
+from prnas.nets.kernels.layouts import diagonal_phases, every_second
 from prnas.nets.plain import MODULES, factory, without_affine
 from prnas.nets.weights import construct
 from prnas.space import operations as space
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip
+from prnas.space.network_plan import CellPlan
+from prnas.space.operations import Conv, Conv1x7x1, Operation, PlainConv, Pool, Skip
 
 
 class ReluFirst(nn.Module):
@@ -92,8 +93,8 @@ class FactorizedReduction(ReluFirst):
         if self.training:
             # The stride first: with few channels, oneDNN's own backward pass of a strided 1 x 1
             # convolution corrupts memory.
-            one, other = diagonal_phases(x)
-            halves = [self.first(one, True), self.second(other, True)]
+            even, odd = diagonal_phases(x)
+            halves = [self.first(even, True), self.second(odd, True)]
         else:
             # Padded after the shift, so that both halves have the same size for odd images too.
             halves = [self.first(x), self.second(F.pad(x, (-1, 1, -1, 1)))]
@@ -101,15 +102,33 @@ class FactorizedReduction(ReluFirst):
 
 
 class ReluConvBN(ReluFirst):
-    """ReLU, 1 x 1 convolution, BN: brings a cell's input to its channel count."""
+    """ReLU, full convolution, BN. With 1 x 1, it brings a cell's input to its channel count."""
 
-    def __init__(self, c_in: int, c_out: int, affine: bool) -> None:
+    def __init__(
+        self, c_in: int, c_out: int, affine: bool, kernel: int = 1, stride: int = 1
+    ) -> None:
         super().__init__()
-        self.conv = nn.Conv2d(c_in, c_out, 1, bias=False)
+        self.conv = nn.Conv2d(c_in, c_out, kernel, stride, kernel // 2, bias=False)
         self.bn = BatchNorm(c_out, affine=affine)
 
     def of_rectified(self, x: Tensor) -> Tensor:
+        if self.training and self.conv.stride == (2, 2):
+            # The stride first, for the sake of oneDNN: its backward pass of strided convolutions
+            # with few channels corrupts memory, or has instructions that a CPU may not know.
+            return self.bn(_conv_of_phases(x, self.conv.weight))
         return self.bn(self.conv(x))
+
+
+def _conv_of_phases(x: Tensor, weight: Tensor) -> Tensor:
+    """A convolution of stride 2, as one of stride 1 on the four phases of the images."""
+    kernel = weight.shape[-1]
+    if kernel == 1:
+        return F.conv2d(every_second(x), weight)
+    before, (height, width) = kernel // 2, x.shape[2:]
+    # As many pixels further as the last position of a kernel of an even size reads.
+    below, right = (before + size % 2 for size in (height, width))
+    phases = F.pixel_unshuffle(F.pad(x, (before, right, before, below)), 2)
+    return F.conv2d(phases, F.pixel_unshuffle(F.pad(weight, (0, 1, 0, 1)), 2))
 
 
 class Pooling(nn.Module):
@@ -144,6 +163,10 @@ class FullConv1x7x1(ReluFirst):
         return self.bn(self.column(self.row(x)))
 
 
+def full_conv(spec: PlainConv, channels: int, stride: int, affine: bool) -> nn.Module:
+    return ReluConvBN(channels, channels, affine, spec.kernel, stride)
+
+
 def identity(spec: Skip, channels: int, stride: int, affine: bool) -> nn.Module:
     return nn.Identity() if stride == 1 else FactorizedReduction(channels, channels, affine)
 
@@ -154,6 +177,7 @@ FASTER: dict[type[Operation], Callable[[Any, int, int, bool], nn.Module]] = {
     Pool: Pooling,
     Skip: identity,
     Conv1x7x1: FullConv1x7x1,
+    PlainConv: full_conv,
 }
 
 
@@ -203,7 +227,12 @@ def _try(op: Operation, make: Callable[[int, int], nn.Module]) -> None:
             raise ValueError(f"{what} has {weights} parameters by its module, {size} by its size")
 
 
-def preprocess(c_in: int, c_out: int, after_reduction: bool, affine: bool) -> nn.Module:
-    """Brings the output of an earlier cell to a cell's size and channel count."""
-    kind = FactorizedReduction if after_reduction else ReluConvBN
-    return kind(c_in, c_out, affine)
+def projections(plan: CellPlan, inputs: int, affine: bool) -> list[nn.Module]:
+    """What brings the outputs of `inputs` earlier cells to a cell's size and channel count."""
+    if not plan.projects:
+        return []
+    last = ReluConvBN(plan.c_last, plan.channels, affine)
+    if inputs == 1:
+        return [last]
+    kind = FactorizedReduction if plan.after_reduction else ReluConvBN
+    return [kind(plan.c_before_last, plan.channels, affine), last]

@@ -1,11 +1,10 @@
 """The networks of prnas as a textbook writes them: NCHW, ordinary autograd, nothing clever.
 
-Read this first. The rest of `nets` computes the same in less time: tests compare the two, and
-benchmarks measure them. Tensors have the same names in both, but for the BN after pooling in a
-supernet: here every candidate has its own, there the edges that leave a state share one.
+Read this first, then `plain_supernet`. The rest of `nets` computes the same in less time: tests
+compare the two, and benchmarks measure them. Tensors have the same names in both.
 
-Exported Python files are made of the functions and classes up to `CellNetwork`: these know nothing
-but PyTorch, and keep to 88 columns, as most formatters do.
+Exported Python files are made of the functions and classes up to `ResidualNetwork`: these know
+nothing but PyTorch, and keep to 88 columns, as most formatters do.
 """
 
 from collections import OrderedDict
@@ -19,12 +18,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.space import operations as space
-from prnas.space.genotype import NUM_INPUTS, ROLES, Genotype, Role
 from prnas.space.genotype import Cell as CellGenotype
-from prnas.space.network_plan import CellPlan, plan_cells
-from prnas.space.network_size import Output
-from prnas.space.network_size import Stem as StemName
-from prnas.space.pools import CellPools, Pools
+from prnas.space.genotype import Genotype
+from prnas.space.network_plan import Stem as StemName
+from prnas.space.shape import DARTS, Output
 
 # ---------- Operations: modules from a number of channels `c` and a stride ----------
 
@@ -67,6 +64,12 @@ def conv_1x7_7x1(c: int, stride: int) -> nn.Module:
     return named(relu=nn.ReLU(), row=row, column=column, bn=nn.BatchNorm2d(c))
 
 
+def plain_conv(c: int, stride: int, kernel: int) -> nn.Module:
+    """A full convolution, as those of NAS-Bench-201."""
+    full = nn.Conv2d(c, c, kernel, stride, kernel // 2, bias=False)
+    return named(relu=nn.ReLU(), conv=full, bn=nn.BatchNorm2d(c))
+
+
 def pool(c: int, stride: int, kind: str, kernel: int) -> nn.Module:
     if kind == "max":
         return nn.MaxPool2d(kernel, stride, padding=kernel // 2)
@@ -95,7 +98,7 @@ def skip(c: int, stride: int) -> nn.Module:
 
 
 class Zero(nn.Module):
-    """No connection. Only a supernet has it."""
+    """No connection."""
 
     def __init__(self, c: int, stride: int) -> None:
         super().__init__()
@@ -249,10 +252,162 @@ class CellNetwork(nn.Module):
         return self.classifier(last.mean(dim=(2, 3)))
 
 
+# ------------- Cells of other shapes, and the network of NAS-Bench-201 -------------
+
+
+def combine(states: list[Tensor], output: str) -> Tensor:
+    """A cell's output from its nodes: concat, mean, sum or last."""
+    if output == "concat":
+        return torch.cat(states, dim=1)
+    if output == "last":
+        return states[-1]
+    stack = torch.stack(states)
+    return stack.sum(dim=0) if output == "sum" else stack.mean(dim=0)
+
+
+class OpenCell(nn.Module):
+    """Each node adds up operations on earlier states, as many as `nodes` gives it.
+
+    The first states are the outputs of `inputs` cells before; the nodes follow. Without
+    `projects`, they are read as they are. `combined` says how `output` is made one.
+    """
+
+    def __init__(
+        self,
+        nodes: Mapping[int, Sequence[tuple[str, int]]],
+        output: Sequence[int],
+        operations: Mapping[str, Callable[[int, int], nn.Module]],
+        c_before_last: int,
+        c_last: int,
+        channels: int,
+        reduces: bool,
+        after_reduction: bool,
+        *,
+        inputs: int,
+        projects: bool = True,
+        combined: str = "concat",
+    ) -> None:
+        super().__init__()
+        self.output, self.combined, self.num_inputs = output, combined, inputs
+        self.c_out = channels * len(output) if combined == "concat" else channels
+        self.preprocess = nn.ModuleList()
+        if projects and inputs == 2:
+            first = project(c_before_last, channels, halve=after_reduction)
+            self.preprocess.append(first)
+        if projects:
+            self.preprocess.append(project(c_last, channels, halve=False))
+        self.inputs = [[state for _, state in node] for node in nodes.values()]
+        self.operations = nn.ModuleList(
+            nn.ModuleList(
+                operations[name](channels, 2 if reduces and state < inputs else 1)
+                for name, state in node
+            )
+            for node in nodes.values()
+        )
+
+    def forward(self, before_last: Tensor, last: Tensor) -> Tensor:
+        states = [before_last, last][-self.num_inputs :]
+        if self.preprocess:
+            pairs = zip(self.preprocess, states, strict=True)
+            states = [module(x) for module, x in pairs]
+        for inputs, node in zip(self.inputs, self.operations, strict=True):
+            parts = zip(node.children(), inputs, strict=True)
+            terms = [operation(states[i]) for operation, i in parts]
+            states.append(torch.stack(terms).sum(dim=0))
+        return combine([states[i] for i in self.output], self.combined)
+
+
+def relu_conv_bn(c_in: int, c_out: int, stride: int) -> nn.Module:
+    conv = nn.Conv2d(c_in, c_out, 3, stride, padding=1, bias=False)
+    return named(relu=nn.ReLU(), conv=conv, bn=nn.BatchNorm2d(c_out))
+
+
+class ResidualBlock(nn.Module):
+    """Halves the images: two convolutions, and beside them a mean over 2 x 2 pixels."""
+
+    def __init__(self, c_in: int, c_out: int) -> None:
+        super().__init__()
+        self.first = relu_conv_bn(c_in, c_out, stride=2)
+        self.second = relu_conv_bn(c_out, c_out, stride=1)
+        self.pool = nn.AvgPool2d(2, ceil_mode=True)
+        self.shortcut = nn.Conv2d(c_in, c_out, 1, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.shortcut(self.pool(x)) + self.second(self.first(x))
+
+
+class ResidualNetwork(nn.Module):
+    """Images, n x C x H x W of any size, to logits, n x classes.
+
+    A third and two thirds into it, a residual block halves the images and doubles the
+    channels; all cells keep both.
+    """
+
+    def __init__(
+        self,
+        cell: Callable[..., nn.Module],
+        channels: int,
+        cells: int,
+        classes: int,
+        input_channels: int = 3,
+    ) -> None:
+        super().__init__()
+        conv = nn.Conv2d(input_channels, channels, 3, padding=1, bias=False)
+        self.stem = named(conv=conv, bn=nn.BatchNorm2d(channels))
+        self.blocks = nn.ModuleDict()
+        self.cells = nn.ModuleList()
+        for index in range(cells):
+            if index in (cells // 3, 2 * cells // 3):
+                # Named after the cell that follows.
+                self.blocks[str(index)] = ResidualBlock(channels, 2 * channels)
+                channels *= 2
+            self.cells.append(cell(channels, channels, channels, False, False))
+        self.bn = nn.BatchNorm2d(channels)
+        self.classifier = nn.Linear(channels, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        before_last = last = self.stem(images)
+        for index, cell in enumerate(self.cells):
+            if str(index) in self.blocks:
+                before_last = last = self.blocks[str(index)](last)
+            before_last, last = last, cell(before_last, last)
+        return self.classifier(F.relu(self.bn(last)).mean(dim=(2, 3)))
+
+
 # ------------- The network of a genotype, with what training adds to it -------------
 
 
-class Network(CellNetwork):
+def network_of(
+    genotype: Genotype,
+    channels: int = 36,
+    cells: int = 20,
+    classes: int = 10,
+    *,
+    stem: StemName = "cifar",
+    output: Output = "concat",
+    input_channels: int = 3,
+) -> CellNetwork | ResidualNetwork:
+    """The network of a genotype, as it is evaluated."""
+    shape, operations = genotype.shape, operations_of(genotype)
+    made: dict[str, Callable[..., nn.Module]] = {}
+    for role in genotype.roles:
+        cell = genotype.cell(role)
+        parts = (nodes_of(cell), cell.concat, operations)
+        if shape == DARTS and output in ("concat", "mean"):
+            made[role] = partial(Cell, *parts, mean=output == "mean")
+        else:
+            projects = shape.network == "darts"
+            made[role] = partial(
+                OpenCell, *parts, inputs=shape.inputs, projects=projects, combined=output
+            )
+    if shape.network == "residual":
+        return ResidualNetwork(made["normal"], channels, cells, classes, input_channels)
+    images = (CifarStem if stem == "cifar" else ImageNetStem)(input_channels, channels)
+    pair = cast(list[Callable[..., Cell]], [made["normal"], made[shape.roles[-1]]])
+    return CellNetwork(images, *pair, channels, cells, classes)
+
+
+class Network(nn.Module):
     """With drop-path and an auxiliary head: in training, it gives (logits, auxiliary logits)."""
 
     def __init__(
@@ -266,23 +421,29 @@ class Network(CellNetwork):
         output: Output = "concat",
         input_channels: int = 3,
     ) -> None:
-        make_stem, stride = (CifarStem, 3) if stem == "cifar" else (ImageNetStem, 2)
-        operations, mean = operations_of(genotype), output == "mean"
-        normal, reduction = (
-            partial(Cell, nodes_of(cell), cell.concat, operations, mean=mean)
-            for cell in (genotype.normal, genotype.reduction)
+        super().__init__()
+        self.network = network_of(
+            genotype,
+            channels,
+            cells,
+            classes,
+            stem=stem,
+            output=output,
+            input_channels=input_channels,
         )
-        images = make_stem(input_channels, channels)
-        super().__init__(images, normal, reduction, channels, cells, classes)
-        self.auxiliary_index = 2 * cells // 3
-        c_auxiliary = cast(Cell, self.cells[self.auxiliary_index]).c_out
-        self.auxiliary = auxiliary_head(c_auxiliary, classes, stride)
+        auxiliary_cell = cast(Cell, self.network.cells[2 * cells // 3])
+        stride = 3 if stem == "cifar" else 2
+        self.auxiliary = auxiliary_head(auxiliary_cell.c_out, classes, stride)
+        auxiliary_cell.register_forward_hook(self._keep)
         self.drop_path_probability = 0.0
-        for cell in self.cells:
+        for cell in self.network.cells:
             for node in cast(Cell, cell).operations:
                 for operation in node.children():
                     if not isinstance(operation, nn.Identity):
                         operation.register_forward_hook(self._drop_path)
+
+    def _keep(self, cell: nn.Module, inputs: object, output: Tensor) -> None:
+        self.auxiliary_features = output
 
     def _drop_path(self, operation: nn.Module, inputs: object, output: Tensor) -> Tensor:
         """Some images of an operation's output become zero, and the others make up for it."""
@@ -291,18 +452,9 @@ class Network(CellNetwork):
         keep = 1 - self.drop_path_probability
         return output / keep * output.new_empty(len(output), 1, 1, 1).bernoulli_(keep)
 
-    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, images: Tensor
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        if not self.training:
-            return super().forward(images)
-        before_last, last = self.stem(images)
-        auxiliary_logits = last
-        for index, cell in enumerate(self.cells):
-            before_last, last = last, cell(before_last, last)
-            if index == self.auxiliary_index:
-                auxiliary_logits = self.auxiliary(last)
-        return self.classifier(last.mean(dim=(2, 3))), auxiliary_logits
+    def forward(self, images: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        logits = self.network(images)
+        return (logits, self.auxiliary(self.auxiliary_features)) if self.training else logits
 
 
 def auxiliary_head(c: int, classes: int, stride: int) -> nn.Module:
@@ -329,6 +481,7 @@ MODULES: dict[type[space.Operation], Callable[..., nn.Module]] = {
     space.Pool: pool,
     space.Skip: skip,
     space.Conv1x7x1: conv_1x7_7x1,
+    space.PlainConv: plain_conv,
     space.Zero: Zero,
 }
 assert MODULES.keys() == set(space.OPERATIONS.values()), "every operation has a module"
@@ -342,7 +495,7 @@ def factory(op: space.Operation) -> Callable[[int, int], nn.Module]:
 
 def operations_of(genotype: Genotype) -> dict[str, Callable[[int, int], nn.Module]]:
     """What makes a genotype's operations, by name."""
-    used = {op for role in ROLES for op in genotype.cell(role).operations}
+    used = {op for role in genotype.roles for op in genotype.cell(role).operations}
     return {_name(op): factory(op) for op in sorted(used)}
 
 
@@ -350,45 +503,12 @@ def nodes_of(cell: CellGenotype) -> dict[int, list[tuple[str, int]]]:
     """A cell's nodes, as `Cell` reads them."""
     return {
         state: [(_name(edge.op), edge.input) for edge in node]
-        for state, node in enumerate(cell.nodes, start=NUM_INPUTS)
+        for state, node in enumerate(cell.nodes, start=cell.shape.inputs)
     }
 
 
 def _name(op: space.Operation) -> str:
     return op.label.replace("×", "x")
-
-
-# ------------------- The supernet: every edge holds a pool of candidates -------------------
-
-
-class SearchCell(nn.Module):
-    """Each node adds up an edge from every earlier state; an edge mixes its candidates.
-
-    `operations[edge][candidate]` has a ReLU and a BN of its own; BN has no scale and shift.
-    """
-
-    def __init__(self, pools: CellPools, plan: CellPlan, mean: bool) -> None:
-        super().__init__()
-        self.role, self.num_nodes, self.mean = plan.role, pools.num_nodes, mean
-        c = plan.channels
-        first = project(plan.c_before_last, c, halve=plan.after_reduction)
-        self.preprocess = nn.ModuleList([first, project(plan.c_last, c, halve=False)])
-        self.operations = nn.ModuleList(
-            nn.ModuleList(
-                candidate(op, c, 2 if plan.reduces and source < NUM_INPUTS else 1)
-                for op in pool.candidates
-            )
-            for (_, source), pool in zip(pools.positions, pools.edges, strict=True)
-        )
-        without_affine(self)
-
-    def forward(self, before_last: Tensor, last: Tensor, mixing: Sequence[Tensor]) -> Tensor:
-        states = [self.preprocess[0](before_last), self.preprocess[1](last)]
-        edges = zip(self.operations, mixing, strict=True)
-        for _ in range(self.num_nodes):
-            node = sum(mix(x, *next(edges)) for x in states)
-            states.append(cast(Tensor, node))
-        return join(states[NUM_INPUTS:], self.mean)
 
 
 def without_affine(module: nn.Module) -> nn.Module:
@@ -399,66 +519,3 @@ def without_affine(module: nn.Module) -> nn.Module:
             part.register_parameter("weight", None)
             part.register_parameter("bias", None)
     return module
-
-
-def candidate(op: space.Operation, c: int, stride: int) -> nn.Module:
-    """A candidate of an edge: in a search, a BN follows pooling."""
-    module = factory(op)(c, stride)
-    return named(pool=module, bn=nn.BatchNorm2d(c)) if isinstance(op, space.Pool) else module
-
-
-def mix(x: Tensor, candidates: nn.Module, weights: Tensor) -> Tensor:
-    """What an edge makes of a state: the weighted sum of its candidates' outputs."""
-    pairs = zip(weights, candidates.children(), strict=True)
-    return cast(Tensor, sum(weight * operation(x) for weight, operation in pairs))
-
-
-class Supernet(nn.Module):
-    """Cells that mix candidates by the softmax of architecture weights.
-
-    `architecture[role][edge]` has a weight for each candidate; all cells of a role share it.
-    """
-
-    def __init__(
-        self,
-        pools: Pools,
-        channels: int = 16,
-        cells: int = 8,
-        classes: int = 10,
-        *,
-        output: Output = "concat",
-        input_channels: int = 3,
-    ) -> None:
-        super().__init__()
-        mean = output == "mean"
-        self.stem = CifarStem(input_channels, channels)
-        width: dict[Role, int] = {role: 1 if mean else pools.cell(role).num_nodes for role in ROLES}
-        plans, c_out = plan_cells(cells, channels, self.stem.c_out, width)
-        self.cells = nn.ModuleList(SearchCell(pools.cell(plan.role), plan, mean) for plan in plans)
-        self.classifier = nn.Linear(c_out, classes)
-        self.architecture = nn.ModuleDict(
-            {
-                role: nn.ParameterList(
-                    torch.zeros(len(pool.candidates)) for pool in pools.cell(role).edges
-                )
-                for role in ROLES
-            }
-        )
-
-    def architecture_parameters(self) -> list[nn.Parameter]:
-        return list(self.architecture.parameters())
-
-    def weight_parameters(self) -> list[nn.Parameter]:
-        own = set(self.architecture_parameters())
-        return [weight for weight in self.parameters() if weight not in own]
-
-    def forward(self, images: Tensor) -> Tensor:
-        mixing = {
-            role: [weights.softmax(dim=0) for weights in self.architecture[role].parameters()]
-            for role in ROLES
-        }
-        before_last, last = self.stem(images)
-        for cell in self.cells:
-            weights = mixing[cast(SearchCell, cell).role]
-            before_last, last = last, cell(before_last, last, weights)
-        return self.classifier(last.mean(dim=(2, 3)))

@@ -5,7 +5,7 @@ once: the stem, every cell before the first that differs, and in that one every 
 first that differs.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +17,11 @@ from torch.nn import functional as F
 from prnas.nets.kernels.batch_norm import FrozenStatistics
 from prnas.nets.search_cell import ActiveCell, StateFeatures
 from prnas.nets.supernet import Supernet
-from prnas.space.genotype import ROLES, Role
+from prnas.space.layer_size import Pixels, halved
+from prnas.space.shape import Role
+
+# What the time that a candidate takes in any case is worth, as was measured on a CPU.
+CANDIDATE_MACS = 7e5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,8 @@ def scores_without(
     """
     loss: list[Tensor] = []
     correct: list[Tensor] = []
-    with _undisturbed(supernet, training=statistics == "batch"):
-        trunk = _Trunk(supernet, images)
+    with undisturbed(supernet, training=statistics == "batch"):
+        trunk = Trunk(supernet, images, supernet.mixing())
         for removed in removals:
             logits = trunk.logits_without(frozenset(removed), renormalise)
             loss.append(F.cross_entropy(logits, labels, reduction="none"))
@@ -64,17 +68,19 @@ def scores_without(
     return ImageScores(torch.stack(loss), torch.stack(correct))
 
 
-class _Trunk:
+class Trunk:
     """A pass through the whole supernet, from which passes without some candidates branch off."""
 
-    def __init__(self, supernet: Supernet, images: Tensor) -> None:
-        self.supernet = supernet
-        self.mixing = supernet.mixing()
+    def __init__(
+        self, supernet: Supernet, images: Tensor, mixing: Mapping[Role, Sequence[Tensor]]
+    ) -> None:
+        self.supernet, self.mixing = supernet, mixing
         # By role, the first cell of it: its index, its input `last`, and all its states.
         self.first: dict[Role, tuple[int, Tensor, list[StateFeatures]]] = {}
         images = images.contiguous(memory_format=torch.channels_last)
         before_last, last = supernet.stem(images)
         for index, cell in enumerate(supernet.search_cells):
+            before_last, last = supernet.entering(index, before_last, last)
             states = cell.inputs(before_last, last, None)
             cell.add_nodes(states, self.mixing[cell.plan.role], None, None)
             self.first.setdefault(cell.plan.role, (index, last, states))
@@ -96,7 +102,8 @@ class _Trunk:
         states = shared[:node]
         cell.add_nodes(states, mixing[cell.plan.role], None, active[cell.plan.role])
         before_last, last = last, cell.joined(states)
-        for cell in cells[start + 1 :]:
+        for index, cell in enumerate(cells[start + 1 :], start + 1):
+            before_last, last = self.supernet.entering(index, before_last, last)
             role = cell.plan.role
             before_last, last = last, cell(before_last, last, mixing[role], None, active[role])
         return self.supernet.classified(last)
@@ -104,9 +111,9 @@ class _Trunk:
     def _remaining(
         self, removed: frozenset[CandidateIndex], renormalise: bool
     ) -> tuple[dict[Role, list[Tensor]], dict[Role, ActiveCell]]:
-        mixing: dict[Role, list[Tensor]] = {role: list(self.mixing[role]) for role in ROLES}
+        mixing = {role: list(weights) for role, weights in self.mixing.items()}
         active: dict[Role, ActiveCell] = {}
-        for role in ROLES:
+        for role in mixing:
             remaining: list[tuple[int, ...]] = []
             for edge, weights in enumerate(self.mixing[role]):
                 kept = [
@@ -115,14 +122,56 @@ class _Trunk:
                     if CandidateIndex(role, edge, index) not in removed
                 ]
                 if renormalise and kept and len(kept) < len(weights):
-                    mixing[role][edge] = weights * (weights.sum() / weights[kept].sum())
+                    rest = weights[kept].sum()  # 0 if all weight was on those that are left out
+                    mixing[role][edge] = weights * torch.where(rest > 0, weights.sum() / rest, 1)
                 remaining.append(tuple(kept))
             active[role] = tuple(remaining)
         return mixing, active
 
 
+@dataclass(frozen=True, slots=True)
+class PassCosts:
+    """What passes cost, in units of a whole pass for one image, by multiply-accumulates.
+
+    `shares`: for each edge, a pass without some of its candidates. `overhead`: what a whole pass
+    costs on top of its images, since each candidate takes some time however few they are.
+    """
+
+    shares: dict[Role, list[float]]
+    overhead: float
+
+
+def pass_costs(supernet: Supernet, pixels: Pixels) -> PassCosts:
+    """For images of that size."""
+    costs: list[dict[int, int]] = []  # of each cell, by node
+    first: dict[Role, int] = {}
+    candidates = 0
+    for index, cell in enumerate(supernet.search_cells):
+        first.setdefault(cell.plan.role, index)
+        pixels = halved(pixels) if cell.plan.after_block else pixels
+        inner = halved(pixels) if cell.plan.reduces else pixels
+        costs.append({})
+        for (state, source), edge in zip(cell.pools.positions, cell.pools.edges, strict=True):
+            stride, channels = cell.stride(source), cell.plan.channels
+            macs = inner[0] * inner[1] * channels  # what even a skip does
+            for op in edge.candidates:
+                macs += op.size(channels, pixels if stride == 2 else inner, stride).macs
+            costs[-1][state] = costs[-1].get(state, 0) + macs
+            candidates += len(edge.candidates)
+        pixels = inner
+    cells = [sum(cost.values()) for cost in costs]
+    shares: dict[Role, list[float]] = {}
+    for role, index in first.items():
+        nodes = [
+            sum(macs for node, macs in costs[index].items() if node >= state)
+            for state, _ in supernet.pools.cell(role).positions
+        ]
+        shares[role] = [(own + sum(cells[index + 1 :])) / sum(cells) for own in nodes]
+    return PassCosts(shares, CANDIDATE_MACS * candidates / sum(cells))
+
+
 @contextmanager
-def _undisturbed(supernet: Supernet, training: bool) -> Iterator[None]:
+def undisturbed(supernet: Supernet, training: bool) -> Iterator[None]:
     """Within it, the supernet computes without any randomness, and leaves its state alone."""
     modes = [(module, module.training) for module in supernet.modules()]
     dropout = supernet.search_cells[0].skip_dropout

@@ -22,7 +22,7 @@ from prnas.nets.kernels.batch_norm import FrozenStatistics
 from prnas.nets.kernels.layouts import every_second, split_phases
 from prnas.nets.kernels.links import Link, PointwiseLink, SeparableLink
 from prnas.nets.kernels.mixture import MixedCandidate, mix
-from prnas.nets.network import mask
+from prnas.nets.network import joined, mask
 from prnas.nets.operations import (
     ConvChain,
     FactorizedReduction,
@@ -31,14 +31,13 @@ from prnas.nets.operations import (
     SeparableConv,
     build,
     pool,
-    preprocess,
+    projections,
 )
 from prnas.space.change import Added, CellChange
-from prnas.space.genotype import NUM_INPUTS
 from prnas.space.network_plan import CellPlan
-from prnas.space.network_size import Output
-from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
+from prnas.space.operations import Conv, Operation, PlainConv, Pool, Skip, Zero
 from prnas.space.pools import CellPools
+from prnas.space.shape import Output
 
 # Indices of the candidates that are computed, for each edge of a cell.
 ActiveCell = tuple[tuple[int, ...], ...]
@@ -56,7 +55,7 @@ class Feature(NamedTuple):
 
 RAW = Feature("raw")
 RELU = Feature("relu")
-EVERY_SECOND = Feature("every second")  # pixel of the ReLU, both ways
+EVERY_SECOND = Feature("every second")  # the ReLU, subsampled by 2 in height and width
 FACTORIZED = Feature("factorized")  # the two images that a factorized reduction reads
 
 
@@ -96,12 +95,8 @@ class SearchCell(nn.Module):
         self.execution: Execution = execution
         self.output: Output = output
         self.skip_dropout = 0.0
-        self.preprocess = nn.ModuleList(
-            [
-                preprocess(plan.c_before_last, plan.channels, plan.after_reduction, affine=False),
-                preprocess(plan.c_last, plan.channels, False, affine=False),
-            ]
-        )
+        self.num_inputs = pools.shape.inputs
+        self.preprocess = nn.ModuleList(projections(plan, self.num_inputs, affine=False))
         self.operations = nn.ModuleList(
             nn.ModuleList(self._built(op, source) for op in edge.candidates)
             for (_, source), edge in zip(pools.positions, pools.edges, strict=True)
@@ -115,7 +110,7 @@ class SearchCell(nn.Module):
 
     def stride(self, source: int) -> int:
         """The stride of the edges that leave a state."""
-        return 2 if self.plan.reduces and source < NUM_INPUTS else 1
+        return 2 if self.plan.reduces and source < self.num_inputs else 1
 
     def _built(self, op: Operation, source: int) -> nn.Module:
         if isinstance(op, Pool):
@@ -132,10 +127,12 @@ class SearchCell(nn.Module):
         }
         for name in set(self.pool_bns) - names:
             del self.pool_bns[name]
-        like = next(self.preprocess.parameters())
+        like = next(filter(torch.is_floating_point, self.state_dict().values()), None)
         for name in sorted(names - set(self.pool_bns)):
             bn = nn.BatchNorm2d(self.plan.channels, affine=False)
-            self.pool_bns[name] = bn.to(like.device, like.dtype).train(self.training)
+            if like is not None:
+                bn.to(like.device, like.dtype)
+            self.pool_bns[name] = bn.train(self.training)
 
     def evolve(self, change: CellChange, after: CellPools, generator: torch.Generator) -> None:
         """Survivors keep their modules; children are made from their parents on the same edge."""
@@ -176,9 +173,13 @@ class SearchCell(nn.Module):
     def inputs(
         self, before_last: Tensor, last: Tensor, generator: torch.Generator | None
     ) -> list["StateFeatures"]:
-        """The first two states: the outputs of two cells before, at this cell's size."""
-        inputs = zip((before_last, last), self.preprocess, strict=True)
-        states = [self._projected(x, module) for x, module in inputs]
+        """The first states: the outputs of one or two cells before, at this cell's size."""
+        states = [before_last, last][-self.num_inputs :]
+        if self.preprocess:
+            pairs = zip(states, self.preprocess, strict=True)
+            states = [self._projected(x, module) for x, module in pairs]
+        else:
+            states = [x.contiguous(memory_format=torch.channels_last) for x in states]
         return [StateFeatures(self, state, x, generator) for state, x in enumerate(states)]
 
     def add_nodes(
@@ -189,10 +190,10 @@ class SearchCell(nn.Module):
         active: ActiveCell | None,
     ) -> None:
         """Compute the nodes that are not among the states yet, from their active candidates."""
-        like = states[1][RAW]
+        like = states[self.num_inputs - 1][RAW]
         height, width = (-(-size // self.stride(0)) for size in like.shape[2:])
         compute = self._fused_node if self.execution == "fused" else self._plain_node
-        for state in range(len(states), NUM_INPUTS + self.pools.num_nodes):
+        for state in range(len(states), self.pools.num_states):
             plan = self._plan(state, height, width, active)
             if plan.candidates:
                 node = compute(plan, states, mixing)
@@ -203,10 +204,7 @@ class SearchCell(nn.Module):
 
     def joined(self, states: Sequence["StateFeatures"]) -> Tensor:
         """The cell's output."""
-        nodes = [state[RAW] for state in states[NUM_INPUTS:]]
-        if self.output == "concat":
-            return torch.cat(nodes, dim=1)
-        return torch.stack(nodes).mean(dim=0)
+        return joined([state[RAW] for state in states[self.num_inputs :]], self.output)
 
     def _fused_node(
         self, plan: NodePlan, states: Sequence["StateFeatures"], mixing: Sequence[Tensor]
@@ -307,6 +305,9 @@ class SearchCell(nn.Module):
             case Conv():
                 stride = self.stride(self.pools.positions[edge][1])
                 return _conv_path(op, module, stride, height, width)
+            case PlainConv(kernel=1):
+                stride = self.stride(self.pools.positions[edge][1])
+                return (RELU if stride == 1 else EVERY_SECOND), [_pointwise_link(module)]
             case Pool():
                 return Feature(op.kind, op.kernel), []
             case Skip() if isinstance(module, FactorizedReduction):
@@ -314,7 +315,7 @@ class SearchCell(nn.Module):
             case Skip():
                 return (Feature("dropped", edge, index) if dropping else RAW), []
             case _:
-                return Feature("module", edge, index), []  # any other operation runs as it is
+                return Feature("module", edge, index), []
 
 
 def _mixed(
@@ -362,7 +363,9 @@ class StateFeatures(dict[Feature, Tensor]):
                 return x * mask(x, x.shape, self.cell.skip_dropout, self.generator)
             case _:
                 module = self.cell.operations[number][candidate]  # pyright: ignore[reportIndexIssue]
-                return module(x).contiguous(memory_format=torch.channels_last)
+                # Any other operation runs as it is.
+                output = module(self[RELU], True) if isinstance(module, ReluFirst) else module(x)
+                return output.contiguous(memory_format=torch.channels_last)
 
 
 def bn_name(state: int, kind: str, kernel: int) -> str:

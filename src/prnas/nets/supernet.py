@@ -2,30 +2,31 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from prnas.config.choices import Execution
 from prnas.config.search import ArchitectureConfig
-from prnas.nets.network import CifarStem, check_arguments
+from prnas.nets.kernels.batch_norm import BatchNorm
+from prnas.nets.network import CifarStem, check_arguments, residual_blocks
 from prnas.nets.relaxation import Relaxation, Softmax
 from prnas.nets.search_cell import ActiveCell, SearchCell
 from prnas.nets.weights import construct
 from prnas.space.change import Change
-from prnas.space.genotype import ROLES, Role
-from prnas.space.network_plan import plan_cells
-from prnas.space.network_size import Output
+from prnas.space.network_plan import check_network, num_stem_channels, plan_cells
 from prnas.space.pools import Pools
 from prnas.space.schedule import MIN_CELLS
+from prnas.space.shape import Output, Role, width
 
 Part = Literal["weights", "architecture"]
 Active = Mapping[Role, ActiveCell]
 
 
 class Supernet(nn.Module):
-    """Two pools of candidates in a network of cells. Build one with `build_supernet`.
+    """The pools of candidates in a network of cells. Build one with `build_supernet`.
 
     `architecture[role][edge]` holds an edge's architecture weights, one a candidate, shared by all
     cells of that role. `recompute` keeps little for the backward pass and computes it again: less
@@ -47,16 +48,19 @@ class Supernet(nn.Module):
     ) -> None:
         super().__init__()
         self.pools, self.relaxation = pools, relaxation
-        self.stem = CifarStem(input_channels, 3 * channels)
-        width: dict[Role, int] = {
-            role: pools.cell(role).num_nodes if output == "concat" else 1 for role in ROLES
-        }
-        plans, c_out = plan_cells(cells, channels, 3 * channels, width)
+        shape = pools.shape
+        stem_channels = num_stem_channels(channels, shape=shape)
+        self.stem = CifarStem(input_channels, stem_channels)
+        plans, c_out = plan_cells(
+            cells, channels, stem_channels, output_widths(pools, output), shape=shape
+        )
+        self.blocks = residual_blocks(plans)
         self.cells = nn.ModuleList(
             SearchCell(pools.cell(plan.role), plan, output, recompute, execution) for plan in plans
         )
+        self.bn = BatchNorm(c_out) if shape.network == "residual" else None
         self.classifier = nn.Linear(c_out, classes)
-        self.architecture = nn.ModuleDict({role: nn.ParameterList() for role in ROLES})
+        self.architecture = nn.ModuleDict({role: nn.ParameterList() for role in pools.roles})
 
     @property
     def search_cells(self) -> list[SearchCell]:
@@ -112,7 +116,7 @@ class Supernet(nn.Module):
     def reset_architecture(self) -> None:
         """Weigh all candidates of every edge equally."""
         like = self.classifier.weight
-        for role in ROLES:
+        for role in self.pools.roles:
             sizes = [len(edge.candidates) for edge in self.pools.cell(role).edges]
             self.architecture[role] = nn.ParameterList(like.new_zeros(size) for size in sizes)
         self.relaxation.reset(self.pools, like)
@@ -134,13 +138,14 @@ class Supernet(nn.Module):
 
     def penalty(self) -> Tensor | None:
         """The relaxation's term of the architecture weights' loss, if it has one."""
-        return self.relaxation.penalty({role: self.architecture_weights(role) for role in ROLES})
+        weights = {role: self.architecture_weights(role) for role in self.pools.roles}
+        return self.relaxation.penalty(weights)
 
     def mixing(self, generator: torch.Generator | None = None) -> dict[Role, list[Tensor]]:
         """The mixing weights of all candidates, edge by edge."""
         return {
             role: self.relaxation.mix(role, self.architecture_weights(role), generator)
-            for role in ROLES
+            for role in self.pools.roles
         }
 
     def forward(
@@ -148,23 +153,41 @@ class Supernet(nn.Module):
         images: Tensor,
         generator: torch.Generator | None = None,
         active: Active | None = None,
+        mixing: Mapping[Role, list[Tensor]] | None = None,
     ) -> Tensor:
         """Logits. Only `active` candidates are computed, of all cells of a role; by default, all.
 
         The weights of the others get no gradient (`None`), and their running statistics stay.
+        Candidates are mixed by `mixing`, if it is there, and not as the relaxation says.
         """
         images = images.contiguous(memory_format=torch.channels_last)
-        mixing = self.mixing(generator)
+        if mixing is None:
+            mixing = self.mixing(generator)
         before_last, last = self.stem(images)
-        for cell in self.search_cells:
+        for index, cell in enumerate(self.search_cells):
+            before_last, last = self.entering(index, before_last, last)
             role = cell.plan.role
             chosen = None if active is None else active[role]
             before_last, last = last, cell(before_last, last, mixing[role], generator, chosen)
         return self.classified(last)
 
+    def entering(self, index: int, before_last: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+        """What a cell reads: its inputs, or what a residual block before it makes of the last."""
+        if str(index) not in self.blocks:
+            return before_last, last
+        x = self.blocks[str(index)](last)
+        return x, x
+
     def classified(self, last: Tensor) -> Tensor:
         """Logits from the last cell's output."""
+        if self.bn is not None:
+            last = F.relu(self.bn(last))
         return self.classifier(last.mean(dim=(2, 3)))
+
+
+def output_widths(pools: Pools, output: Output) -> dict[Role, int]:
+    """How many times their channels the outputs of a supernet's cells have."""
+    return {role: width(output, pools.cell(role).num_nodes) for role in pools.roles}
 
 
 def build_supernet(
@@ -180,7 +203,7 @@ def build_supernet(
     execution: Execution = "fused",
     generator: torch.Generator | None = None,
 ) -> Supernet:
-    """The supernet of two pools; the defaults are the paper's for CIFAR-10.
+    """The supernet of pools; the defaults are the paper's for CIFAR-10.
 
     Its weights come from `generator` (a new one of seed 0 by default) alone. All problems with
     the arguments are raised in one `ValueError`.
@@ -190,8 +213,11 @@ def build_supernet(
         cells=(cells, MIN_CELLS),
         classes=(classes, 1),
         input_channels=(input_channels, 1),
-        output=(output, ("concat", "mean")),
+        output=(output, get_args(Output)),
     )
+    widest = max(output_widths(pools, output).values())
+    if problems := check_network(pools.shape, cells, widest):
+        raise ValueError("; ".join(problems))
     relaxation = relaxation or Softmax(ArchitectureConfig())
     supernet = construct(
         lambda: Supernet(

@@ -6,13 +6,13 @@ from typing import Any
 from prnas.drawing.colors import color_of
 from prnas.io.errors import FormatError
 from prnas.report.plain_data import rounded
-from prnas.runs.records import CycleRecord
+from prnas.runs.records import CycleRecord, Evidence
 from prnas.space.analysis import statistics
 from prnas.space.change import Change, EdgeChange
-from prnas.space.genotype import MAX_NODES, ROLES, Role
 from prnas.space.operations import CATEGORIES, Operation, from_label
 from prnas.space.pools import edge_positions
 from prnas.space.scores import Scores, softmax
+from prnas.space.shape import DARTS, MAX_NODES, CellShape, Role
 
 ALWAYS_SHOWN = ("conv", "pool", "skip")  # categories; others, when a pool has held one
 Edges = list[list[Operation]]  # the candidates of every edge
@@ -21,30 +21,45 @@ Edges = list[list[Operation]]  # the candidates of every edge
 class Cycles:
     """Operations and morphisms are numbered as they appear: each is named once in the page."""
 
-    def __init__(self, nodes: int | None, initial: Sequence[Any], scores: Scores = softmax) -> None:
-        self._scores = scores
+    def __init__(
+        self,
+        nodes: int | None,
+        initial: Sequence[Any],
+        scores: Scores = softmax,
+        shape: CellShape = DARTS,
+    ) -> None:
+        self._scores, self._shape = scores, shape
+        self.roles = shape.roles
         self._ops: dict[Operation, int] = {}
         self._morphisms: dict[str, int] = {}
-        self._steps: dict[Role, list[Any]] = {role: [] for role in ROLES}
+        self._steps: dict[Role, list[Any]] = {role: [] for role in self.roles}
         # Statistics of the pools that each cycle trained, and in the end of what remained.
-        self.pools: dict[Role, list[dict[str, Any]]] = {role: [] for role in ROLES}
-        self.parents: dict[Role, list[float | None]] = {role: [] for role in ROLES}
+        self.pools: dict[Role, list[dict[str, Any]]] = {role: [] for role in self.roles}
+        self.parents: dict[Role, list[float | None]] = {role: [] for role in self.roles}
+        # At each cycle's end, the shares of decisions that are beyond chance, and against the odds.
+        self.supported: list[float | None] = []
+        self.contradicted: list[float | None] = []
         self.discoverable: int | None = None  # operations that a cell can have at all
-        self._seen: dict[Role, set[Operation]] = {role: set() for role in ROLES}
+        self._seen: dict[Role, set[Operation]] = {role: set() for role in self.roles}
         self._now: dict[Role, Edges] = {}
-        start = _initial(nodes, initial)
+        start = _initial(nodes, initial, shape)
         if start:
-            for role in ROLES:
+            for role in self.roles:
                 self._set(role, start)
 
     def add(self, record: CycleRecord) -> None:
         change = Change.from_json(record.change)
+        for found in (change.roles, record.pools, record.architecture_weights):
+            if set(found) != set(self.roles):
+                what = f"its cells must be {' and '.join(self.roles)}, got {', '.join(found)}"
+                raise FormatError([f"cycle {record.cycle}: {what:.200}"])
         discoverable = record.statistics.get("discoverable")
         self.discoverable = discoverable if type(discoverable) is int else self.discoverable
-        for role in ROLES:
+        self._add_certainty(record.evidence)
+        for role in self.roles:
             edges = [[_operation(label) for label in pool] for pool in record.pools[role]]
             changes = change.cell(role).edges
-            weights = record.architecture[role]
+            weights = record.architecture_weights[role]
             if not len(edges) == len(changes) == len(weights):
                 raise FormatError(
                     [f"cycle {record.cycle}: the {role} cell's edges differ in number"]
@@ -52,7 +67,13 @@ class Cycles:
             if not self.pools[role]:
                 self._set(role, edges)
             rows = zip(edges, weights, changes, strict=True)
-            self._steps[role].append([self._edge(*row, record.cycle) for row in rows])
+            found = _evidence(record.evidence, role, edges, record.cycle)
+            self._steps[role].append(
+                [
+                    [*self._edge(*row, record.cycle), *([edge] if edge else [])]
+                    for row, edge in zip(rows, found, strict=True)
+                ]
+            )
             self.parents[role].append(rounded(statistics.parent_probability(changes)))
             self._set(role, list(map(_after, edges, changes)))
 
@@ -74,6 +95,14 @@ class Cycles:
         ]
         scores = [rounded(value) for value in self._scores(weights)] if weights else []
         return [numbers, scores, pruned, added]
+
+    def _add_certainty(self, evidence: Evidence | None) -> None:
+        if evidence is None or not evidence.decisions:
+            self.supported.append(None)
+            self.contradicted.append(None)
+        else:
+            self.supported.append(rounded(evidence.supported / evidence.decisions))
+            self.contradicted.append(rounded(evidence.contradicted / evidence.decisions))
 
     def _set(self, role: Role, edges: Edges) -> None:
         """The pools that the next cycle trains, and what they are like."""
@@ -110,12 +139,42 @@ class Cycles:
         return {
             "steps": self._steps,
             "now": now,
-            "positions": _positions(max(map(len, now.values()), default=0)),
+            "positions": _positions(max(map(len, now.values()), default=0), self._shape),
             "operations": [op.label for op in self._ops],
             "types": [op.category for op in self._ops],
             "colors": self.colors,
             "morphisms": list(self._morphisms),
         }
+
+
+def _evidence(
+    evidence: Evidence | None, role: Role, edges: Edges, cycle: int
+) -> list[dict[str, Any] | None]:
+    """For each edge, what each candidate is worth (mean, error) and how sure the decision is."""
+    if evidence is None:
+        return [None] * len(edges)
+    removal, saliency = evidence.removal.get(role, []), evidence.saliency.get(role, [])
+    decisions = evidence.edges.get(role, [])
+    sizes = list(map(len, edges))
+    measured = [[len(edge.mean) for edge in worths] for worths in (removal, saliency) if worths]
+    errors = [[len(edge.error) for edge in worths] for worths in (removal, saliency) if worths]
+    if any(found != sizes for found in [*measured, *errors]) or len(decisions) != len(sizes):
+        raise FormatError([f"cycle {cycle}: the evidence fits the {role} cell's pools no more"])
+    found: list[dict[str, Any] | None] = []
+    for number, decision in enumerate(decisions):
+        edge: dict[str, Any] = {
+            name: [
+                None if one[0] is None else list(map(rounded, one))
+                for one in zip(worths[number].mean, worths[number].error, strict=True)
+            ]
+            for name, worths in (("removal", removal), ("saliency", saliency))
+            if worths
+        }
+        if decision is not None:
+            numbers = map(rounded, (decision.difference, decision.error, decision.p))
+            edge["decision"] = [decision.kept, decision.pruned, *numbers]
+        found.append(edge)
+    return found
 
 
 def _operation(label: str) -> Operation:
@@ -130,7 +189,7 @@ def _after(ops: Iterable[Operation], change: EdgeChange) -> list[Operation]:
     return [op for op in ops if op not in pruned] + [child.op for child in change.added]
 
 
-def _initial(nodes: int | None, labels: Sequence[Any]) -> Edges:
+def _initial(nodes: int | None, labels: Sequence[Any], shape: CellShape) -> Edges:
     """What the first cycle trains, if the config says it; the first record says it anyway."""
     if nodes is None or not 1 <= nodes <= MAX_NODES:
         return []
@@ -138,10 +197,10 @@ def _initial(nodes: int | None, labels: Sequence[Any]) -> Edges:
         ops = [from_label(label) for label in labels if isinstance(label, str)]
     except ValueError:
         return []
-    return [list(ops) for _ in edge_positions(nodes)] if ops else []
+    return [list(ops) for _ in edge_positions(nodes, shape)] if ops else []
 
 
-def _positions(edges: int) -> list[tuple[int, int]]:
+def _positions(edges: int, shape: CellShape) -> list[tuple[int, int]]:
     """(node's state, input) of every edge; none for a number that no cell has."""
-    cells = map(edge_positions, range(1, MAX_NODES + 1))
+    cells = (edge_positions(nodes, shape) for nodes in range(1, MAX_NODES + 1))
     return next((positions for positions in cells if len(positions) == edges), [])

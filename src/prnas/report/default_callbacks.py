@@ -124,11 +124,11 @@ class TensorboardCallback(RecordsCallback):
             return
         for record in records:
             if isinstance(record, EpochRecord):
-                self._writer.write(tensorboard.epoch_scalars(record), record.total_epoch + 1)
+                self._writer.write(tensorboard.epoch_scalars(record), record.total_epoch)
             elif isinstance(record, BatchRecord):
-                epochs_done = sum(self._epochs_of_cycles[: record.cycle]) + record.epoch
-                self._writer.write([("batch/changed", record.batch)], epochs_done + 1)
+                epochs_before = sum(self._epochs_of_cycles[: record.cycle - 1])
+                self._writer.write([("batch/changed", record.batch)], epochs_before + record.epoch)
             elif isinstance(record, CycleRecord):
-                epochs_done = sum(self._epochs_of_cycles[: record.cycle + 1])
+                epochs_done = sum(self._epochs_of_cycles[: record.cycle])
                 self._writer.write(tensorboard.cycle_scalars(record), epochs_done)
         self._writer.flush()

@@ -12,7 +12,7 @@ from typing import Any
 # Modules in an order in which each comes after those whose values it needs at once.
 SCRIPTS = (
     *("dom.js", "format.js", "picture.js", "scale.js", "chart.js", "charts.js", "timeline.js"),
-    *("head.js", "tree.js", "cells.js", "confusion.js", "compare.js", "dots.js"),
+    *("head.js", "tree.js", "cells.js", "truth.js", "confusion.js", "compare.js", "dots.js"),
     *("study.js", "live.js", "main.js"),
 )
 _ASSETS = files("prnas.report") / "assets"

@@ -11,7 +11,7 @@ from typing import Any
 
 from prnas.report.search_view import SearchView
 from prnas.report.view import View
-from prnas.space.genotype import ROLES, Role
+from prnas.space.shape import Role
 
 Values = Sequence[float | None]  # None is a gap
 PoolValue = Callable[[Mapping[str, Any]], float | None]
@@ -179,14 +179,15 @@ def _never_recorded(view: View, column: str) -> bool:
 
 def _pools(view: SearchView) -> Iterator[Plot]:
     """Statistics of the pools that each cycle trained."""
-    pools = [pool for role in ROLES for pool in view.cycles.pools[role]]
+    roles = view.cycles.roles
+    pools = [pool for role in roles for pool in view.cycles.pools[role]]
     sizes = sorted({size for pool in pools for size in pool["kernels"]}, key=int)
     kernels = {size: KERNEL_COLORS[i % len(KERNEL_COLORS)] for i, size in enumerate(sizes)}
     for name, title, key, colors, label, compared in (
         ("operations", "Operations", "types", view.cycles.colors, "{0}", "Share of {0}, {1} cell"),
         ("kernels", "Kernel sizes of convs", "kernels", kernels, "{0}×{0}", ""),
     ):
-        for role in ROLES:
+        for role in roles:
             lines = [
                 replace(
                     _pool_line(view, _share(key, word), role, label.format(word)),
@@ -198,12 +199,23 @@ def _pools(view: SearchView) -> Iterator[Plot]:
             ]
             title_of_cell = f"{title}, {role} cell"
             yield Plot(f"{name}-{role}", title_of_cell, "pools", PERCENT, lines, 0.0, 1.0)
-    lines = _both_cells(partial(_pool_line, view, itemgetter("similarity")), "Similarity, {} cell")
+    similarity = partial(_pool_line, view, itemgetter("similarity"))
+    lines = _all_cells(roles, similarity, "Similarity, {} cell")
     yield Plot("similarity", "Similarity within a pool", "pools", SIMILARITY, lines, 0.0, 1.0)
     title = "Probability of the parents"
-    lines = _both_cells(partial(_parent_line, view), f"{title}, {{}} cell")
+    lines = _all_cells(roles, partial(_parent_line, view), f"{title}, {{}} cell")
     yield Plot("parents", title, "pools", PERCENT, lines, 0.0)
-    lines = _both_cells(partial(_pool_line, view, itemgetter("discovered")))
+    ends = [band.end for band in view.bands]
+    title = "Decisions beyond chance"
+    lines = [
+        Line(label, ys[: len(ends)], color, dash, ends[: len(ys)], compared=compared)
+        for label, ys, color, dash, compared in (
+            ("better than chance", view.cycles.supported, "blue", "", title),
+            ("against the measurement", view.cycles.contradicted, "red", DASHES[1], ""),
+        )
+    ]
+    yield Plot("certainty", title, "pools", PERCENT, lines, 0.0, 1.0, note="5 % by chance alone")
+    lines = _all_cells(roles, partial(_pool_line, view, itemgetter("discovered")))
     note = f"of {view.cycles.discoverable}" if view.cycles.discoverable else ""
     yield Plot("discovered", "Operations discovered", "pools", COUNT, lines, 0.0, note=note)
 
@@ -242,12 +254,14 @@ def _parent_line(view: SearchView, role: Role) -> Line:
     return Line("", ys, xs=[band.end for band in view.bands[: len(ys)]])
 
 
-def _both_cells(line_of: Callable[[Role], Line], compared: str = "") -> list[Line]:
-    normal, reduction = (
+def _all_cells(
+    roles: Sequence[Role], line_of: Callable[[Role], Line], compared: str = ""
+) -> list[Line]:
+    normal, *reduction = (
         replace(line_of(role), label=f"{role} cell", compared=compared.format(role))
-        for role in ROLES
+        for role in roles
     )
-    return [normal, replace(reduction, color="red", dash=DASHES[1])]
+    return [normal, *(replace(line, color="red", dash=DASHES[1]) for line in reduction)]
 
 
 def compared_plots(views: Sequence[View], names: Sequence[str], scores: bool = True) -> list[Plot]:
@@ -322,7 +336,7 @@ def _mean_line(lines: Sequence[Line]) -> Line:
 
 
 def _points(line: Line) -> dict[float, float | None]:
-    """Values by where they stand; of several at one place, the last one counts."""
+    """Values by their position on the axis; of several at one position, the last counts."""
     xs = range(1, len(line.ys) + 1) if line.xs is None else line.xs
     return dict(zip(xs, line.ys, strict=True))
 

@@ -1,18 +1,24 @@
 """A search for the page: its cycles, its genotype, its head."""
 
-from typing import Any
+from dataclasses import asdict
+from typing import Any, get_args
 
 from prnas.config.search import RELAXATIONS
 from prnas.data.catalog import ABOUT
+from prnas.io.errors import FormatError
 from prnas.report.cycles import Cycles
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
+from prnas.runs.certainty import verdict
 from prnas.runs.records import CycleRecord, GenotypeRecord, Record
-from prnas.space.genotype import ROLES, Genotype
+from prnas.space.genotype import Genotype
+from prnas.space.nasbench201.truth import DATA_SETS, truth_of
 from prnas.space.network_size import network_size
 from prnas.space.scores import softmax
+from prnas.space.shape import DARTS, CellShape, NetworkKind, Output, shape_from_data
 
-CHANNELS, CELLS = 36, 20  # of the final network whose size is shown, as in the paper
+# Channels and cells of the final network whose size is shown, as in the paper and NAS-Bench-201's.
+FINAL: dict[NetworkKind, tuple[int, int]] = {"darts": (36, 20), "residual": (16, 15)}
 IMAGE = 32  # pixels, of the image that the MACs are for
 ASSUMED_CLASSES = 10  # of images without a name: a search's records do not say it
 
@@ -23,6 +29,7 @@ class SearchView(View):
     def __init__(self, info: RunInfo) -> None:
         super().__init__(info)
         self._schedule = _schedule(info.config)
+        self._ends: list[CycleRecord] = []
         for epochs, grace, *_ in self._schedule:
             self.bands.append(Band(self.planned, self.planned + epochs, grace))
             self.planned += epochs
@@ -30,12 +37,14 @@ class SearchView(View):
             whole_at(info.config, "network.nodes"),
             list_at(info.config, "space.initial_pool"),
             RELAXATIONS.get(str(pick(info.config, "architecture.relaxation")), softmax),
+            _shape(info.config),
         )
 
     def add(self, record: Record) -> None:
         match record:
             case CycleRecord():
                 self.cycles.add(record)
+                self._ends.append(record)
             case GenotypeRecord():
                 self.genotype = Genotype.from_json(record.genotype)
                 self.ended = True
@@ -59,6 +68,7 @@ class SearchView(View):
             "network": self._network(),
             "cycles": self.cycles.data(),
             "genotype": self._genotype(),
+            "truth": self._truth(),
         }
 
     def _network(self) -> dict[str, Any] | None:
@@ -67,15 +77,17 @@ class SearchView(View):
             return None
         about = ABOUT.get(text_at(self.info.config, "data.name") or "")
         classes = about.classes if about else ASSUMED_CLASSES
-        output = "mean" if pick(self.info.config, "network.output") == "mean" else "concat"
+        said = pick(self.info.config, "network.output")
+        output: Output = said if said in get_args(Output) else "concat"
+        channels, cells = FINAL[self.genotype.shape.network]
         size = network_size(
-            self.genotype, CHANNELS, CELLS, classes, output=output, image_size=IMAGE
+            self.genotype, channels, cells, classes, output=output, image_size=IMAGE
         )
         return {
             "parameters": size.parameters,
             "macs": size.macs,
-            "channels": CHANNELS,
-            "cells": CELLS,
+            "channels": channels,
+            "cells": cells,
             "classes": classes,
             "assumed": about is None,
             "image": IMAGE,
@@ -85,12 +97,19 @@ class SearchView(View):
     def _genotype(self) -> dict[str, Any] | None:
         if self.genotype is None:
             return None
-        cells = {role: self.genotype.cell(role).edges for role in ROLES}
+        cells = {role: self.genotype.cell(role).edges for role in self.genotype.roles}
         edges = {
             role: [[state, edge.input, edge.op.label] for state, edge in edges]
             for role, edges in cells.items()
         }
         return {"pictures": cell_pictures(self.genotype), "edges": edges}
+
+    def _truth(self) -> list[dict[str, Any]] | None:
+        """What NAS-Bench-201 says of the genotype, for each data set; most have no such truth."""
+        truth = None if self.genotype is None else truth_of(self.genotype)
+        if truth is None:
+            return None
+        return [{"title": one.title, **asdict(truth.data_sets[one.name])} for one in DATA_SETS]
 
     def _facts(self) -> Facts:
         config = self.info.config
@@ -108,7 +127,14 @@ class SearchView(View):
             ("Limits", _limits(pick(config, "space.limits"))),
             ("Supernet", phrase("{} cells of {} nodes, {} channels at first", *supernet)),
             ("Learning rates", phrase("weights {} to {}, architecture {}", *rates)),
+            ("Scoring", self._scoring()),
+            ("How sure", verdict(self._ends) if self.ended else None),
         )
+
+    def _scoring(self) -> str | None:
+        """By what candidates were judged, where it is not their weights alone."""
+        scoring = text_at(self.info.config, "architecture.scoring")
+        return None if scoring in (None, "weights") else scoring
 
     def _images(self) -> int | None:
         """How many images train the weights: those that do not validate."""
@@ -117,6 +143,14 @@ class SearchView(View):
         if validation is None or not isinstance(share, float) or not 0 < share < 1:
             return None
         return round(validation.images * (1 - share) / share)
+
+
+def _shape(config: Any) -> CellShape:
+    """What cells look like; as in DARTS if the config does not say it, or not legibly."""
+    try:
+        return shape_from_data(pick(config, "network.shape") or "darts")
+    except FormatError:
+        return DARTS
 
 
 def _schedule(config: Any) -> list[list[int]]:

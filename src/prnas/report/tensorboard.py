@@ -78,7 +78,7 @@ def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
 
 
 def cycle_scalars(record: CycleRecord) -> Iterator[Scalar]:
-    """The statistics of a cycle's end: both cells' mean, each cell, each edge."""
+    """The statistics of a cycle's end: the cells' mean, each cell, each edge."""
     statistics = record.statistics
     yield from _numbers("average", statistics.get("average"))
     yield from _numbers("average/discoverable", statistics.get("discoverable"))

@@ -16,15 +16,16 @@ from prnas.report.plain_data import whole_at
 from prnas.report.read_run import read_info
 from prnas.runs.integrity import check_records, check_run_config, newest_state, written_by
 from prnas.runs.names import CONFIG, RECORDS
-from prnas.runs.records import CycleRecord, EpochRecord, Record, read_records
+from prnas.runs.records import CycleRecord, EpochRecord, Evidence, Record, read_records
 from prnas.space.change import Change
-from prnas.space.genotype import ROLES
+from prnas.space.shape import Role
 
 Row = dict[str, Any]
 RUN = ("run", "task", "seed")
-COLUMNS = (*RUN, "cycle", "cycle_epoch", "epoch", "grace", "part", "measure", "value")
+COLUMNS = (*RUN, "cycle", "epoch", "total_epoch", "grace", "part", "measure", "value")
 CANDIDATE_COLUMNS = (
     *(*RUN, "cycle", "cell", "edge", "candidate", "architecture_weight", "pruned"),
+    *("worth", "worth_error", "saliency", "saliency_error"),
 )
 WHOLE = "all"  # The part of a measure that is of the epoch as a whole.
 PARTS = {"testing": "test"}  # What records of seconds call otherwise than records of scores do.
@@ -36,9 +37,9 @@ def epoch_rows(folder: Path, name: str) -> Iterator[Row]:
     for record in records:
         if isinstance(record, EpochRecord):
             place = {
-                "cycle": record.cycle + 1,
-                "cycle_epoch": record.epoch + 1,
-                "epoch": record.total_epoch + 1,
+                "cycle": record.cycle,
+                "epoch": record.epoch,
+                "total_epoch": record.total_epoch,
                 "grace": record.grace,
             }
             for part, measure, value in _measures(record):
@@ -73,26 +74,44 @@ def candidate_rows(folder: Path, name: str) -> Iterator[Row]:
             try:
                 yield from _candidates(record, start)
             except (FormatError, ValueError, KeyError) as error:
-                raise UserError(f"{folder / RECORDS}, cycle {record.cycle + 1}: {error}") from None
+                raise UserError(f"{folder / RECORDS}, cycle {record.cycle}: {error}") from None
 
 
 def _candidates(record: CycleRecord, start: Row) -> Iterator[Row]:
     change = Change.from_json(record.change)
-    for role in ROLES:
-        pools, weights = record.pools[role], record.architecture[role]
+    for role in change.roles:
+        pools, weights = record.pools[role], record.architecture_weights[role]
         edges = zip(pools, weights, change.cell(role).edges, strict=True)
         for edge, (labels, numbers, changed) in enumerate(edges, 1):
             pruned = {candidate.op.label for candidate in changed.pruned}
-            for label, weight in zip(labels, numbers, strict=True):
+            measured = _measured(record.evidence, role, edge - 1, len(labels))
+            for label, weight, worth in zip(labels, numbers, measured, strict=True):
                 yield {
                     **start,
-                    "cycle": record.cycle + 1,
+                    "cycle": record.cycle,
                     "cell": role,
                     "edge": edge,
                     "candidate": label,
                     "architecture_weight": weight,
                     "pruned": label in pruned,
+                    **worth,
                 }
+
+
+def _measured(evidence: Evidence | None, role: Role, edge: int, size: int) -> list[Row]:
+    """What each candidate of an edge is worth, with standard errors, as far as it was measured."""
+    rows: list[Row] = [{} for _ in range(size)]
+    for name, cells in (
+        ("worth", evidence.removal if evidence else {}),
+        ("saliency", evidence.saliency if evidence else {}),
+    ):
+        worths = cells.get(role) or [None] * (edge + 1)
+        worth = worths[edge]
+        nothing: list[float | None] = [None] * size
+        means, errors = (worth.mean, worth.error) if worth else (nothing, nothing)
+        for row, mean, error in zip(rows, means, errors, strict=True):
+            row |= {name: mean, f"{name}_error": error}
+    return rows
 
 
 def _read(folder: Path, name: str) -> tuple[Row, list[Record]]:

@@ -15,7 +15,8 @@ from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.runs.records import BatchRecord, EpochRecord, Record, Score
-from prnas.space.genotype import ROLES, Genotype, Role
+from prnas.space.genotype import Genotype
+from prnas.space.shape import Role
 
 Facts = list[tuple[str, str]]
 
@@ -90,7 +91,7 @@ class Epochs:
             column.append(rounded(row.get(name)))
         # A change of the batch size stands where its step was within the epoch.
         for change in self._pending:
-            position = self.done + min(change.step / max(record.steps, 1), 1.0)
+            position = self.done + min((change.step - 1) / max(record.steps, 1), 1.0)
             self.batches.append((round(position, 3), change.batch))
         self._pending.clear()
         self.seconds += record.seconds
@@ -215,7 +216,7 @@ _CLASSES = {
 
 
 def cell_pictures(genotype: Genotype) -> dict[Role, dict[str, Any]]:
-    return {role: _picture_data(draw_cell(genotype.cell(role))) for role in ROLES}
+    return {role: _picture_data(draw_cell(genotype.cell(role))) for role in genotype.roles}
 
 
 def _picture_data(picture: Picture) -> dict[str, Any]:

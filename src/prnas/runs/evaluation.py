@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from prnas.data.augment import plain
 from prnas.data.dataset import Images
 from prnas.io.memory import is_out_of_memory, recover_memory
+from prnas.nets.devices import to_device
 from prnas.runs import faults
 from prnas.runs.events import Validating
 from prnas.runs.state import Tally
@@ -65,7 +66,7 @@ def predict(
 ) -> tuple[float, Tensor]:
     """Mean loss, and the predicted classes."""
     pixels = plain(images.fetch(indices), run.normalization)
-    labels = images.labels[indices].to(pixels.device)
+    labels = to_device(images.labels[indices], pixels.device)
     with run.processes.autocast():
         logits = module(pixels.to(run.processes.dtype))
         loss = F.cross_entropy(logits, labels)

@@ -18,7 +18,7 @@ from prnas.space.pools import Pools
 
 @dataclass(frozen=True, slots=True)
 class RunStart:
-    """A run begins, or is resumed. `cycle` and `epoch` are those of the next step, from 0."""
+    """A run begins, or is resumed. `cycle` and `epoch` are those of the next step, from 1."""
 
     config: SearchConfig | RetrainConfig
     folder: Path | None
@@ -49,14 +49,14 @@ class RunStart:
     @property
     def at_end_of_cycle(self) -> bool:
         """Whether all epochs of the cycle are done, so that at most its end is left."""
-        return self.epoch >= self.epochs_of_cycles[self.cycle]
+        return self.epoch > self.epochs_of_cycles[self.cycle - 1]
 
 
 @dataclass(frozen=True, slots=True)
 class StepEvent:
     """A step is done."""
 
-    cycle: int
+    cycle: int  # Counted from 1, as in records.
     epoch: int
     step: int  # Number of steps of the epoch so far.
     grace: bool

@@ -24,6 +24,7 @@ from prnas.runs.checkpoint import Checkpoint, Checkpoints
 from prnas.runs.environment import environment
 from prnas.runs.integrity import config_digest, read_config_data, written_by
 from prnas.runs.preparation import check_same
+from prnas.runs.record_versions import VERSION, header_line, version_of
 from prnas.runs.records import Record, to_line
 from prnas.runs.records_file import DAMAGED, RecordsFile
 from prnas.space.genotype import Genotype
@@ -53,7 +54,8 @@ class RunFolder:
             raise UserError(f"cannot write in {path}: {error.strerror}") from None
         self.warn: Callable[[str], None] = lambda text: None
         self._records: RecordsFile | None = None
-        # Held open, so that another folder of the same name can be told from this one.
+        self._records_version = VERSION
+        # Held open, so that another folder of the same name can be distinguished from this one.
         self._handle = os.open(path, os.O_RDONLY) if hasattr(os, "O_DIRECTORY") else None
 
     @classmethod
@@ -134,9 +136,17 @@ class RunFolder:
     def record(self, record: Record) -> None:
         assert self._records is not None
         with self.writing(f"write {self.path / names.RECORDS}"):
-            self._records.write(to_line(record).encode())
+            begin = "" if self._records.size else header_line()
+            self._records.write((begin + to_line(record, self._records_version)).encode())
 
     def _open_records(self, content: bytes) -> None:
+        """Go on after `content`, in its version; records that have not begun get the newest."""
+        try:
+            first = content.partition(b"\n")[0].decode()
+            self._records_version = version_of(first)[0] if content else VERSION
+        except (FormatError, UnicodeDecodeError) as error:
+            file = self.path / names.RECORDS
+            raise UserError(f"{file}, line 1: {error}{written_by(self.path)}") from None
         self._records = RecordsFile(
             self.path / names.RECORDS, content, lambda text: self.warn(text)
         )
@@ -151,7 +161,7 @@ class RunFolder:
             pass
         raise UserError(
             f"{self.path} is no longer there: it was moved or deleted while the run wrote in it. "
-            f"If it was moved, `prnas {self.config.task} --resume` goes on in its new place."
+            f"If it was moved, `prnas {self.config.task} --resume` goes on in its new folder."
         )
 
     def log_decision(self, index: str, decision: int | str) -> None:
@@ -222,7 +232,7 @@ class RunFolder:
             if self._records is not None:
                 self._records.close()
         except OSError:
-            pass  # a full disk, of which a write has told already
+            pass  # a full disk, which a failed write has reported already
         finally:
             if self._handle is not None:
                 os.close(self._handle)

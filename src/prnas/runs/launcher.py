@@ -23,7 +23,7 @@ _REAP = 2.0  # seconds between a process's closed connections and its end
 
 
 class Siblings:
-    """What a process knows of the others that were started with it; of strangers, nothing."""
+    """The other processes of a run that prnas started; those of torchrun are not watched."""
 
     def __init__(self, children: list[subprocess.Popen[bytes]], launcher: int | None) -> None:
         self.children, self.launcher = children, launcher

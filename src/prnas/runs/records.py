@@ -1,5 +1,6 @@
 """What a run says: one typed record an epoch, a cycle and a decision, as JSON lines.
 
+Cycles, epochs and steps count from 1, as on the screen; docs/records.md describes every field.
 Records describe; nobody reads them back to decide. Fields that hold seconds, speed or memory differ
 from run to run; all others are the same for the same config and seed.
 """
@@ -9,14 +10,17 @@ from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic_core import to_json
 
-from prnas.config.choices import Execution
+from prnas.config.choices import Execution, Scoring
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json, validated
+from prnas.runs.record_versions import FIRST, VERSION, from_first, to_first, version_of
 from prnas.space.genotype import Role
 
 _MOST_LINE = 16_000_000  # bytes
 _REMEMBERED = 200  # bytes before the offset reached, by which a file that was cut back is known
+Count = Annotated[int, Field(ge=1)]  # where counting starts at 1
 
 
 class _Record(BaseModel):
@@ -34,7 +38,7 @@ class Score(_Record):
 class EpochRecord(_Record):
     """One epoch: of a search if `type` is "epoch", of a final network's training if "training".
 
-    Cycles and epochs count from 0, `epoch` within its cycle; a training has one cycle.
+    `epoch` counts within its cycle, `total_epoch` within the run; a training has one cycle.
 
     `scores` are by name, as far as they were measured. A search has "weights" (images that trained
     the network's weights), "architecture" (images that trained architecture weights; not in grace
@@ -44,9 +48,9 @@ class EpochRecord(_Record):
     """
 
     type: Literal["epoch", "training"]
-    cycle: int = 0
-    epoch: int
-    total_epoch: int  # Number of epochs before this one, in all cycles.
+    cycle: Count = 1
+    epoch: Count
+    total_epoch: Count
     grace: bool = False
     steps: int
     lr: float  # Learning rate of the weights at the epoch's end.
@@ -64,38 +68,102 @@ class BatchRecord(_Record):
     """A change of the batch size, from the given step (of its epoch) on."""
 
     type: Literal["batch"] = "batch"
-    cycle: int
-    epoch: int
-    step: int
+    cycle: Count
+    epoch: Count
+    step: Count
     batch: int
     reason: Literal["start", "memory", "out-of-memory"]
 
 
 class ExecutionRecord(_Record):
-    """How the supernet is computed, from the given step (of its epoch) on, as was measured."""
+    """How the supernet is computed after the given step (of its epoch), as was measured."""
 
     type: Literal["execution"] = "execution"
-    cycle: int
-    epoch: int
-    step: int
+    cycle: Count
+    epoch: Count
+    step: Count
     execution: Execution
     seconds: dict[Execution, float]  # Median of a step, each way.
+
+
+class Worth(_Record):
+    """By how much the loss rises without each candidate of an edge, and the standard errors.
+
+    `None` where nothing was measured.
+    """
+
+    mean: list[float | None]
+    error: list[float | None]
+
+
+class EdgeDecision(_Record):
+    """On an edge, the last candidate that was kept against the first that was pruned.
+
+    `difference`: by how much more the loss rises without the kept one, with its standard error;
+    `p`: how often chance alone brings as large a difference.
+    """
+
+    kept: str
+    pruned: str
+    difference: float
+    error: float
+    p: float
+
+
+class InputDecision(_Record):
+    """Of a node, the last input that was kept against the first that was not; as `EdgeDecision`."""
+
+    node: int
+    kept: int
+    pruned: int
+    difference: float
+    error: float
+    p: float
+
+
+class Evidence(_Record):
+    """What was measured at the end of a cycle, on images of the architecture half.
+
+    `removal` has the rise of the loss per image, `saliency` what its gradient foretells; each for
+    each edge of each cell. `edges` has a decision for each edge, where there was one; `inputs`,
+    after the last cycle, those on inputs of nodes. Of all `decisions`, `supported` are better than
+    chance, and `contradicted` worse: less is lost without what was kept.
+    """
+
+    scoring: Scoring
+    renormalise: bool
+    images: int  # for removal
+    saliency_images: int
+    passes: int  # with candidates left out
+    share: float  # of the cycle's computation that it took, by count
+    removal: dict[Role, list[Worth]]
+    saliency: dict[Role, list[Worth]]
+    path_groups: int = (
+        0  # for `paths`: how far the loss of paths with a candidate is below the mean
+    )
+    paths: dict[Role, list[Worth]] = {}
+    edges: dict[Role, list[EdgeDecision | None]]
+    inputs: dict[Role, list[InputDecision]]
+    decisions: int
+    supported: int
+    contradicted: int
 
 
 class CycleRecord(_Record):
     """The end of a cycle: what the architecture weights said, and what followed.
 
     `pools` are the labels of the candidates that the cycle trained, for each edge of each cell, and
-    `architecture` their architecture weights. `change` is a `prnas.space.change.Change` in JSON;
+    `architecture_weights` a number for each. `change` is a `prnas.space.change.Change` in JSON;
     `statistics` are those of the pools after it.
     """
 
     type: Literal["cycle"] = "cycle"
-    cycle: int
+    cycle: Count
     pools: dict[Role, list[list[str]]]
-    architecture: dict[Role, list[list[float]]]
+    architecture_weights: dict[Role, list[list[float]]]
     change: dict[str, Any]
     statistics: dict[str, Any]
+    evidence: Evidence | None = None
 
 
 class GenotypeRecord(_Record):
@@ -103,6 +171,16 @@ class GenotypeRecord(_Record):
 
     type: Literal["genotype"] = "genotype"
     genotype: dict[str, Any]
+
+
+class TruthRecord(_Record):
+    """What the table of NAS-Bench-201 says of the genotype that a search ended with.
+
+    `truth` is a `prnas.space.nasbench201.truth.Truth` in JSON. Other spaces have no such record.
+    """
+
+    type: Literal["truth"] = "truth"
+    truth: dict[str, Any]
 
 
 class TrainedRecord(_Record):
@@ -119,7 +197,8 @@ class TrainedRecord(_Record):
     seconds: float  # of the whole training
 
 
-Record = EpochRecord | BatchRecord | ExecutionRecord | CycleRecord | GenotypeRecord | TrainedRecord
+_EndRecord = GenotypeRecord | TruthRecord | TrainedRecord
+Record = EpochRecord | BatchRecord | ExecutionRecord | CycleRecord | _EndRecord
 
 
 def _exactly(*names: str) -> AfterValidator:
@@ -145,9 +224,9 @@ class _SearchEpochLine(_Record):
     """An epoch of a search as the file has it."""
 
     type: Literal["epoch"]
-    cycle: int
-    epoch: int
-    total_epoch: int
+    cycle: Count
+    epoch: Count
+    total_epoch: Count
     grace: bool
     steps: int
     lr: float
@@ -159,14 +238,14 @@ class _SearchEpochLine(_Record):
     seconds: float
     images_per_second: float
     memory: float
-    parts: _SearchSeconds
+    seconds_for: _SearchSeconds
 
 
 class _TrainingEpochLine(_Record):
     """An epoch of a training as the file has it."""
 
     type: Literal["training"]
-    epoch: int
+    epoch: Count
     steps: int
     lr: float
     drop_path: float
@@ -176,30 +255,35 @@ class _TrainingEpochLine(_Record):
     seconds: float
     images_per_second: float
     memory: float
-    parts: _TrainingSeconds
+    seconds_for: _TrainingSeconds
 
 
 _EpochLine = _SearchEpochLine | _TrainingEpochLine
-_OtherLine = BatchRecord | ExecutionRecord | CycleRecord | GenotypeRecord | TrainedRecord
+_OtherLine = BatchRecord | ExecutionRecord | CycleRecord | _EndRecord
 _Line = Annotated[_EpochLine | _OtherLine, Field(discriminator="type")]
 _ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
-def to_line(record: Record) -> str:
-    if isinstance(record, EpochRecord):  # fields of later releases: only where they say something
-        return _epoch_line(record).model_dump_json(exclude_defaults=True) + "\n"
-    return record.model_dump_json() + "\n"
+def to_line(record: Record, version: int = VERSION) -> str:
+    is_epoch = isinstance(record, EpochRecord)
+    line = _epoch_line(record) if is_epoch else record
+    # Fields that later releases gave epochs are written only where they say something.
+    if version == FIRST:
+        data = to_first(line.model_dump(exclude_defaults=is_epoch))
+        return to_json(data, inf_nan_mode="null").decode() + "\n"
+    return line.model_dump_json(exclude_defaults=is_epoch) + "\n"
 
 
-def from_line(line: str) -> Record:
-    read = validated(_ADAPTER, parse_json(line), "record")
+def from_line(line: str, version: int = VERSION) -> Record:
+    data = parse_json(line)
+    read = validated(_ADAPTER, from_first(data) if version == FIRST else data, "record")
     return _epoch_record(read) if isinstance(read, _EpochLine) else read
 
 
 def _epoch_line(record: EpochRecord) -> _EpochLine:
     kind = _SearchEpochLine if record.type == "epoch" else _TrainingEpochLine
     own = {name: getattr(record, name, None) for name in kind.model_fields}
-    return kind.model_validate(own | record.scores | {"parts": record.seconds_for})
+    return kind.model_validate(own | record.scores)
 
 
 def _epoch_record(line: _EpochLine) -> EpochRecord:
@@ -207,7 +291,6 @@ def _epoch_record(line: _EpochLine) -> EpochRecord:
     return EpochRecord(
         **{"total_epoch": line.epoch, **own},
         scores={name: value for name, value in line if isinstance(value, Score)},
-        seconds_for=line.parts,
     )
 
 
@@ -225,6 +308,7 @@ class RecordReader:
 
     def _forget(self) -> None:
         self._offset, self._lines, self._tail = 0, 0, b""
+        self._version = VERSION
 
     def news(self) -> tuple[bool, list[Record]]:
         """Whether all records returned so far are void, and those that came since.
@@ -238,15 +322,19 @@ class RecordReader:
                 self._forget()
             file.seek(self._offset)
             try:
-                records = [self._read(line) for line in _whole_lines(file)]
+                read = [self._read(line) for line in _whole_lines(file)]
             except (FormatError, UnicodeDecodeError) as error:
                 number = self._lines + 1
                 self._forget()
                 raise FormatError([f"{self._path}, line {number}: {error}"]) from None
-        return void, records
+        return void, [record for record in read if record is not None]
 
-    def _read(self, line: bytes) -> Record:
-        record = from_line(line.decode())
+    def _read(self, line: bytes) -> Record | None:
+        """The record of a line; none of the header."""
+        text, is_header = line.decode(), False
+        if self._lines == 0:
+            self._version, is_header = version_of(text)
+        record = None if is_header else from_line(text, self._version)
         self._lines += 1
         self._offset += len(line)
         self._tail = (self._tail + line)[-_REMEMBERED:]

@@ -33,6 +33,10 @@ class RecordsFile:
         self._file.truncate(len(content))
 
     @property
+    def size(self) -> int:
+        return len(self._content)
+
+    @property
     def content(self) -> bytes:
         return bytes(self._content)
 

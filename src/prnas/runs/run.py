@@ -263,7 +263,7 @@ class Run(ABC, Generic[C, S, R]):
         record = EpochRecord(
             **self._epoch_facts(scores),
             type=self.epoch_type,
-            total_epoch=self.total_epoch,
+            total_epoch=self.total_epoch + 1,
             steps=position.step,
             drop_path=self.drop_path,
             **self.epoch_facts(),
@@ -366,15 +366,14 @@ class Run(ABC, Generic[C, S, R]):
             world_size=self.processes.size,
             train_images=self.epoch_images,
             resumed=self.resumed,
-            cycle=self.state.position.cycle,
-            epoch=self.state.position.epoch,
+            cycle=self.state.position.cycle + 1,
+            epoch=self.state.position.epoch + 1,
             **self.start_facts(),
         )
 
     def record_batch(self, reason: Literal["start", "memory", "out-of-memory"]) -> None:
         position, batch = self.state.position, self.batch.batch * self.processes.size
-        cycle, epoch, step = position.cycle, position.epoch, position.step
-        record = BatchRecord(cycle=cycle, epoch=epoch, step=step, batch=batch, reason=reason)
+        record = BatchRecord(**position.counts(), batch=batch, reason=reason)
         self.record(record)
         self.emit("on_batch", record)
 
@@ -400,8 +399,8 @@ class Run(ABC, Generic[C, S, R]):
         """What the events of steps and the records of epochs have in common."""
         position, epoch = self.state.position, self.state.epoch
         return {
-            "cycle": position.cycle,
-            "epoch": position.epoch,
+            "cycle": position.cycle + 1,
+            "epoch": position.epoch + 1,
             "grace": self.grace,
             "lr": self.lr,
             "batch": self.batch.batch * self.processes.size,

@@ -92,8 +92,8 @@ class Signals:
 
     def take_save(self) -> bool:
         """Whether a checkpoint was asked for since the last time."""
-        asked, self.save = self.save, False
-        return asked
+        wanted, self.save = self.save, False
+        return wanted
 
 
 @contextmanager

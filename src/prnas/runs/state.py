@@ -47,7 +47,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Position:
-    """Where a run stands; `images` counts those that trained the weights in this cycle."""
+    """Where a run stands, from 0; `images` counts those that trained the weights in this cycle."""
 
     __pydantic_config__ = _STRICT
     cycle: Count = 0  # always 0 in a retraining, which has a single one
@@ -58,6 +58,10 @@ class Position:
     done: bool = False
     # The rates of the cycle's architecture steps so far, added up.
     travelled: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+    def counts(self) -> dict[str, Any]:
+        """As records and people count: from 1."""
+        return {"cycle": self.cycle + 1, "epoch": self.epoch + 1, "step": self.step + 1}
 
     def key(self, name: str) -> str:
         """A name for something that happens at this position, once in a run."""
@@ -194,12 +198,42 @@ class RunState(ABC):
 
 
 def sgd(
-    parameters: Sequence[nn.Parameter], lr: float, momentum: float, weight_decay: float
+    parameters: Sequence[nn.Parameter],
+    lr: float,
+    momentum: float,
+    weight_decay: float,
+    nesterov: bool = False,
 ) -> torch.optim.SGD:
+    """SGD for parameters of which each step may leave some without a gradient."""
     device = parameters[0].device.type
-    return torch.optim.SGD(
-        parameters, lr, momentum, weight_decay=weight_decay, fused=device in ("cpu", "cuda")
+    optimizer = torch.optim.SGD(
+        parameters,
+        lr,
+        momentum,
+        weight_decay=weight_decay,
+        nesterov=nesterov,
+        fused=device in ("cpu", "cuda"),
     )
+    optimizer.register_step_pre_hook(_complete_momenta)
+    return optimizer
+
+
+def _complete_momenta(optimizer: torch.optim.Optimizer, *_: object) -> None:
+    """Give the first gradient of a parameter a momentum to start from, if others have theirs.
+
+    PyTorch's fused step fails where only some of the parameters that have a gradient have a
+    momentum, as with the second sample of a method that samples candidates.
+    """
+    for group in optimizer.param_groups:
+        followed = [weight for weight in group["params"] if weight.grad is not None]
+        first = [
+            weight
+            for weight in followed
+            if optimizer.state.get(weight, {}).get("momentum_buffer") is None
+        ]
+        if group["momentum"] and 0 < len(first) < len(followed):
+            for weight in first:
+                optimizer.state[weight]["momentum_buffer"] = torch.zeros_like(weight)
 
 
 def _load_optimizer(
@@ -216,9 +250,6 @@ def _load_optimizer(
         step = saved.get("step")
         if step is not None and (step.dim() or not step.is_floating_point()):
             raise ValueError(f"{owner}/step must be a single number")
-    number = sum(len(group["params"]) for group in optimizer.param_groups)
-    if keys == _SGD and owners and len(owners) != number:
-        raise ValueError(f"{len(owners)} of {number} parameters have a momentum")
     for name, tensor in tensors.items():
         owner, key = name.rsplit("/", 1)
         parameter = parameters[owner]

@@ -2,7 +2,9 @@
 
 On a CPU, `auto` is the fused way, which was measured to be the faster there. On other devices both
 ways take a few real steps at the start of every cycle, once the batch size has settled, and the
-faster goes on. The two differ by rounding only, yet a resumed search repeats the decision.
+faster goes on. Steps of grace epochs are compared with their like only: a trial that the end of the
+grace epochs interrupts starts anew. The two ways differ by rounding only, yet a resumed search
+repeats the decision.
 """
 
 import time
@@ -17,9 +19,6 @@ from prnas.config.choices import Execution
 from prnas.nets.kernels.batch_norm import FrozenStatistics
 from prnas.nets.supernet import Supernet
 from prnas.runs.records import ExecutionRecord
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     from prnas.searching.search import Search
@@ -121,9 +120,14 @@ class SupernetExecution:
 
     def take(self, step: Callable[[], None]) -> None:
         """Take a step, computed as is right for it."""
-        supernet, trial = self.search.state.supernet, self.trial
         if self.fixed is not None:
             return step()
+        state = self.search.state
+        supernet, position = state.supernet, state.position
+        grace_ends = (position.epoch, position.step) == (state.cycle.grace_epochs, 0)
+        if grace_ends and self.trial.decision is None:
+            self.trial = ExecutionTrial()
+        trial = self.trial
         self.steady = self.steady + 1 if self.search.batch.batch == self.batch else 0
         self.batch = self.search.batch.batch
         if trial.decision is not None or not (self._settled or trial.started):
@@ -143,9 +147,7 @@ class SupernetExecution:
         if search.folder is not None:
             search.folder.log_decision(key, decision)
         record = ExecutionRecord(
-            cycle=position.cycle,
-            epoch=position.epoch,
-            step=position.step,
+            **position.counts(),
             execution=self.trial.decision,
             seconds={way: self.trial.median(way) for way in WAYS},
         )

@@ -1,29 +1,33 @@
 """The search's loop: epochs of architecture and weight steps, prune and replace, the genotype."""
 
 import time
+from random import Random
 from typing import Any
 
 from torch import Tensor
 
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet, halves
+from prnas.io.errors import UserError
 from prnas.nets.relaxation import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
 from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
-from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score
+from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, TruthRecord
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.execution import SupernetExecution
+from prnas.searching.judging import LEAST_HALF, Judging
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
 from prnas.searching.travel import architecture_rate
-from prnas.space.genotype import ROLES, Role
+from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
+from prnas.space.shape import Role
 
 
 class Search(Run[SearchConfig, SearchState, SearchResult]):
@@ -53,6 +57,13 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     @classmethod
     def prepare(cls, config: SearchConfig, data: DataSet, num_processes: int) -> dict[str, Tensor]:
         indices = split_halves(config, data)
+        half, scoring = len(indices["architecture"]), config.architecture.scoring
+        if scoring != "weights" and half < LEAST_HALF:
+            raise UserError(
+                f"architecture.scoring '{scoring}' measures on the architecture half, which has "
+                f"{half} images and needs {LEAST_HALF}; raise data.architecture_share or "
+                "data.images, or set architecture.scoring to weights"
+            )
         check_sizes(config, data, len(indices["weights"]), num_processes)
         return indices
 
@@ -61,7 +72,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         """Those of the first cycle's supernet."""
         network, first = config.network, config.schedule.cycles[0]
         return supernet_macs(
-            Pools.initial(network.nodes, config.space.initial_pool),
+            Pools.initial(network.nodes, config.space.initial_pool, network.shape),
             first.channels or network.channels,
             first.cells or network.cells,
             data.num_classes,
@@ -133,7 +144,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state.supernet.relaxation.progress = self.progress  # a resumed search has taken no step yet
         with state.timed("validation"):
             indices = self.indices["architecture"]
-            tally, _ = evaluate(self, state.supernet, self.data.train, indices)
+            tally, _ = evaluate(self, self.step.validated(), self.data.train, indices)
         return {"validation": tally.score}
 
     def more_state(self) -> dict[str, Any]:
@@ -147,22 +158,45 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state, position = self.state, self.state.position
         pools, weights = state.supernet.pools, self._architecture_weights()
         self.processes.check_equal(list(state.supernet.parameters()), "weights")
-        decision = prune_and_replace(self.config, position.cycle, pools, weights, state.decisions)
-        record = cycle_record(self.config, position.cycle, pools, weights, decision)
+        start = time.perf_counter()
+        judging = Judging(self, pools, weights) if self._measures else None
+        worths = judging.worths if judging else None
+        # A search that is stopped while it measures decides anew: with the same random numbers.
+        decisions = Random()
+        decisions.setstate(state.decisions.getstate())
+        rest = (pools, weights, decisions, worths)
+        decision = prune_and_replace(self.config, position.cycle, *rest)
+        evidence = judging.evidence(decision) if judging else None
+        state.decisions = decisions
+        measured = time.perf_counter() - start
+        record = cycle_record(self.config, position.cycle, pools, weights, decision, evidence)
+        self.probe.reset()  # the next batch size follows from training, not from this
         self.record(record)
         start = time.perf_counter()
         self.emit("on_cycle", record, decision.pools)
         if decision.genotype is not None:
             position.done, state.genotype = True, decision.genotype
+            state.elapsed += measured
             self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
+            if (truth := truth_of(decision.genotype)) is not None:  # all is decided by now
+                self.record(TruthRecord(truth=truth.to_json()))
         else:
             state.next_cycle(decision.change, decision.pools)
             self._compile()
             self.execution.start_cycle()
             self.batch.restart()
             state.epoch.seconds["other"] += time.perf_counter() - start
+            state.epoch.seconds["validation"] += measured
             self.record_batch("start")
         self.save()
+
+    @property
+    def _measures(self) -> bool:
+        """Whether candidates are measured at the end of a cycle."""
+        if self.config.architecture.scoring != "weights":
+            return True
+        enough = len(self.indices["architecture"]) >= LEAST_HALF
+        return enough and self.config.evidence.measure == "auto"
 
     def _architecture_weights(self) -> dict[Role, CellWeights]:
         supernet = self.state.supernet
@@ -171,7 +205,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
                 edge.detach().cpu().double().tolist()
                 for edge in supernet.architecture_weights(role)
             ]
-            for role in ROLES
+            for role in supernet.pools.roles
         }
 
     def _compile(self) -> None:

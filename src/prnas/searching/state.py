@@ -33,7 +33,8 @@ class SearchState(RunState):
         self.config, self.data, self.processes = config, data, processes
         self.decisions = Random(config.seed)
         self.genotype: Genotype | None = None  # after the last cycle
-        pools = Pools.initial(config.network.nodes, config.space.initial_pool)
+        network = config.network
+        pools = Pools.initial(network.nodes, config.space.initial_pool, network.shape)
         if saved is not None:
             if self.position.epoch > self.cycle.epochs:
                 raise ValueError(f"the cycle has {self.cycle.epochs} epochs")
@@ -94,7 +95,11 @@ class SearchState(RunState):
         self.weight_parameters = self.supernet.weight_parameters()
         self.architecture_parameters = self.supernet.architecture_parameters()
         self.weights_optimizer = sgd(
-            self.weight_parameters, weights.lr, weights.momentum, weights.weight_decay
+            self.weight_parameters,
+            weights.lr,
+            weights.momentum,
+            weights.weight_decay,
+            weights.nesterov,
         )
         self.architecture_optimizer = torch.optim.Adam(
             self.architecture_parameters,

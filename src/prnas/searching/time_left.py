@@ -1,14 +1,15 @@
 """A model of the relative cost of a search's epochs."""
 
 from prnas.config.search import SearchConfig
+from prnas.searching.step import step_type
 from prnas.space.morphisms import has_morphisms
 from prnas.space.pools import edge_positions
 
 # In units of one separable 3x3 convolution, as the `cost` of an operation:
 KERNEL_COST = 1.4  # a convolution of the largest kernel
-CELL_COST = 2.0  # the two 1x1 convolutions that every cell begins with
-# In units of a weight step on as many images, as measured on a CPU:
-ARCHITECTURE_STEP = 0.5  # forward and backward, but no gradients of weights
+CELL_COST = 2.0  # the two 1x1 convolutions that every cell of DARTS' network begins with
+# In units of an ordinary weight step on as many images, as measured on a CPU (the step itself says
+# what its parts cost):
 VALIDATION = 0.15  # forward only, in large batches
 CHILD_GROWTH = 1.35  # what a child costs more than its parents: deeper, or a larger kernel
 
@@ -20,17 +21,19 @@ def epoch_work(config: SearchConfig, number: int) -> list[float]:
     memory, so that channels count linearly. An epoch trains the weights on their half of the
     images, after the grace epochs architecture weights as often, and validates on the other half.
     """
+    step = step_type(config.architecture)
     cycle = config.schedule.cycles[number]
-    edges = len(edge_positions(config.network.nodes))
+    edges = len(edge_positions(config.network.nodes, config.network.shape))
     cells = cycle.cells or config.network.cells
     channels = cycle.channels or config.network.channels
-    supernet = cells * channels * (edges * pool_costs(config)[number] + CELL_COST)
+    inputs = CELL_COST if config.network.shape.network == "darts" else 0.0
+    supernet = cells * channels * (edges * pool_costs(config)[number] + inputs)
     share = config.data.architecture_share
     work: list[float] = []
     for epoch in range(cycle.epochs):
-        images = 1 - share
+        images = step.weights_cost * (1 - share)
         if epoch >= cycle.grace_epochs:
-            images += ARCHITECTURE_STEP * (1 - share)
+            images += step.architecture_cost * (1 - share)
         if config.validation.includes(epoch, cycle.epochs):
             images += VALIDATION * share
         work.append(supernet * images)

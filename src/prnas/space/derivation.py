@@ -1,6 +1,6 @@
-"""The genotype from the pools and architecture weights of the last cycle."""
+"""The genotype from the pools and architecture weights, or measured worth, of the last cycle."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -11,6 +11,7 @@ from prnas.space.operations import Operation, Skip, Zero
 from prnas.space.pools import CellPools, CellWeights, Pools
 from prnas.space.scores import Scores, checked_scores, softmax
 from prnas.space.shape import Output, Role
+from prnas.space.worth import EdgeWorth
 
 
 def derive(
@@ -20,9 +21,11 @@ def derive(
     max_skips: Mapping[Role, int] | None = None,
     scores: Scores = softmax,
     output: Output = "concat",
+    worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
 ) -> tuple[Genotype, Change]:
     """Each edge keeps its best operation, each node its two edges where that has the best score.
 
+    Or, with measured `worths`, where the loss rises most without it.
     Where the shape says that nodes read all states, all edges stay, and 'zero' may be the best.
     `pools` and `weights` are those that the last cycle trained; the change leaves one candidate
     on every edge. `output` is how the supernet's cells made theirs. With `max_skips`, a cell of
@@ -32,7 +35,13 @@ def derive(
     most = max_skips or {}
     derived = {
         role: derive_cell(
-            pools.cell(role), weights[role], generator, most.get(role), scores, output
+            pools.cell(role),
+            weights[role],
+            generator,
+            most.get(role),
+            scores,
+            output,
+            worths[role] if worths else None,
         )
         for role in pools.roles
     }
@@ -47,16 +56,23 @@ def derive_cell(
     max_skips: int | None = None,
     scores: Scores = softmax,
     output: Output = "concat",
+    worths: Sequence[EdgeWorth] | None = None,
 ) -> tuple[Cell, CellChange]:
     """One cell of `derive`."""
     shape = pools.shape
     edges: list[_RankedEdge] = []
-    for position, pool, alphas in zip(pools.positions, pools.edges, weights, strict=True):
+    measured = worths or [None] * len(pools.edges)
+    rows = zip(pools.positions, pools.edges, weights, measured, strict=True)
+    for position, pool, alphas, worth in rows:
         values = checked_scores(scores, alphas, len(pool.candidates))
+        order, strengths = ranking(values, alphas, generator), values
+        if worth is not None:
+            order, strengths = list(worth.order), list(worth.strengths)
+            values = worth.probabilities(range(len(pool.candidates)))
         scored = tuple(zip(pool.candidates, values, strict=True))
-        ranked = [scored[index] for index in ranking(values, alphas, generator)]
+        ranked = [(pool.candidates[index], strengths[index]) for index in order]
         if shape.reads == "two":
-            ranked = [(op, score) for op, score in ranked if not isinstance(op, Zero)]
+            ranked = [(op, strength) for op, strength in ranked if not isinstance(op, Zero)]
         if not ranked:
             raise ValueError(f"edge {position[1]}→{position[0]} holds nothing but 'zero'")
         edges.append(_RankedEdge(*position, scored, tuple(ranked), tie=generator.random()))
@@ -76,7 +92,7 @@ def derive_cell(
 
 @dataclass(frozen=True, slots=True)
 class _RankedEdge:
-    """An edge with the operations that it may keep and their scores, best first."""
+    """An edge with its scores, and what it may keep, best first, each with its strength."""
 
     state: int
     input: int

@@ -11,9 +11,10 @@ from pydantic import Field
 from prnas.space.change import Added, EdgeChange, Pruned
 from prnas.space.checks import checked_tuple
 from prnas.space.morphisms import MORPHISMS, morphs
-from prnas.space.operations import Conv, Operation, OperationField
+from prnas.space.operations import Convolution, Operation, OperationField
 from prnas.space.scores import Scores, as_probabilities, checked_scores, softmax
 from prnas.space.setting import Limits
+from prnas.space.worth import EdgeWorth
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,31 +76,40 @@ class EdgePool:
         limits: Limits,
         generator: Random,
         scores: Scores = softmax,
+        worth: EdgeWorth | None = None,
     ) -> tuple["EdgePool", EdgeChange]:
-        """Prune, then replace: `keep` candidates stay, up to `number` children come in."""
+        """Prune, then replace: `keep` candidates stay, up to `number` children come in.
+
+        A measured `worth`, if there is one, judges them instead of the weights.
+        """
         if keep < 1:
             raise ValueError(f"a pool keeps at least one candidate, got {keep}")
         values = checked_scores(scores, weights, len(self.candidates))
-        survivors = self._survivors(values, weights, keep, generator)
+        if worth is None:
+            ranked = ranking(values, weights, generator)
+        else:
+            ranked = list(worth.order)
+            values = worth.probabilities(range(len(self.candidates)))
+        survivors = self._survivors(ranked, keep)
         pruned = tuple(
             Pruned(op, values[index])
             for index, op in enumerate(self.candidates)
             if index not in survivors
         )
-        values = checked_scores(scores, [weights[index] for index in survivors], len(survivors))
+        if worth is None:
+            values = checked_scores(scores, [weights[index] for index in survivors], len(survivors))
+        else:
+            values = worth.probabilities(survivors)
         parents = [self.candidates[index] for index in survivors]
         children = _children(parents, as_probabilities(values), limits)
         added = self._draw_children(children, parents, number, generator)
         change = EdgeChange(pruned, tuple(added))
         return self.apply(change), change
 
-    def _survivors(
-        self, scores: Sequence[float], weights: Sequence[float], keep: int, generator: Random
-    ) -> list[int]:
-        """The `keep` candidates of the highest scores, and the best convolution in any case."""
-        ranked = ranking(scores, weights, generator)
-        survivors = ranked[:keep]
-        convs = [index for index in ranked if isinstance(self.candidates[index], Conv)]
+    def _survivors(self, ranked: Sequence[int], keep: int) -> list[int]:
+        """The first `keep` of the ranked candidates, and the best convolution in any case."""
+        survivors = list(ranked[:keep])
+        convs = [index for index in ranked if isinstance(self.candidates[index], Convolution)]
         if convs and convs[0] not in survivors:
             survivors[-1] = convs[0]
         return sorted(survivors)

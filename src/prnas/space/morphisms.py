@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
-from prnas.space.operations import Conv, Operation
+from prnas.space.operations import Conv, Convolution, Operation
 from prnas.space.setting import Limits
 
 Op = TypeVar("Op", bound=Operation)
@@ -51,18 +51,22 @@ def _widened(conv: Conv) -> Conv:
     return replace(conv, expansions=tuple(widths))
 
 
+def _dilated(conv: Convolution) -> bool:
+    return isinstance(conv, Conv) and conv.dilation > 1
+
+
 GROW_KERNEL = Morphism(
     "grow kernel",
-    Conv,
+    Convolution,
     lambda conv, limits: conv.kernel + 2 <= limits.kernel_max,
     lambda conv: replace(conv, kernel=conv.kernel + 2),
 )
 SHRINK_KERNEL = Morphism(
     "shrink kernel",
-    Conv,
+    Convolution,
     lambda conv, limits: (
         conv.kernel - 2 >= limits.kernel_min
-        and (conv.kernel > 3 or conv.dilation == 1 or limits.dilated_1x1)
+        and (conv.kernel > 3 or not _dilated(conv) or limits.dilated_1x1)
     ),
     lambda conv: replace(conv, kernel=conv.kernel - 2),
 )

@@ -107,7 +107,18 @@ def type_of(kind: type[Operation]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Conv(Operation):
+class Convolution(Operation):
+    """What is said of convolutions holds for all that derive from it.
+
+    On every edge the best of them stays until the last cycle; a setting's limits bound them; `grow
+    kernel` and `shrink kernel` apply; statistics count them and their kernel sizes.
+    """
+
+    kernel: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conv(Convolution):
     """A chain of separable convolutions: ReLU, depthwise, pointwise, batch normalisation.
 
     With `expansions = (m1, ..., mn)` there are n+1 of them, of widths C, m1*C, ..., mn*C, C.
@@ -122,7 +133,6 @@ class Conv(Operation):
     )
     examples = ("conv 3x3", "conv 5x5 d2 x[1,2]")
     type: Literal["conv"] = field(default="conv", kw_only=True, repr=False, compare=False)
-    kernel: int
     dilation: int = 1
     expansions: Annotated[tuple[int, ...], Field(strict=False)] = ()
 
@@ -227,7 +237,7 @@ class Skip(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Zero(Operation):
-    """No connection. Only DARTS-style baselines hold it, and no genotype keeps it."""
+    """No connection. A genotype keeps it only where nodes read all states (see `CellShape`)."""
 
     category = "zero"
     rank = 0
@@ -273,9 +283,41 @@ class Conv1x7x1(Operation):
         return row + conv_size(7 * channels**2, out) + bn_size(channels)
 
 
+@dataclass(frozen=True, slots=True)
+class PlainConv(Convolution):
+    """ReLU, a full convolution, batch normalisation: the convolutions of NAS-Bench-201."""
+
+    category = "conv"
+    rank = 5
+    labels = re.compile(r"plain ([0-9]{1,4})x\1")
+    examples = ("plain 1x1", "plain 3x3")
+    type: Literal["plain_conv"] = field(
+        default="plain_conv", kw_only=True, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        checked_kernel(self.kernel)
+
+    @property
+    def label(self) -> str:
+        return f"plain {self.kernel}x{self.kernel}"
+
+    @classmethod
+    def from_match(cls, match: re.Match[str]) -> Self:
+        return cls(int(match[1]))
+
+    @property
+    def cost(self) -> float:
+        return 0.4 if self.kernel == 1 else 1 + self.kernel / 6
+
+    def size(self, channels: int, pixels: Pixels, stride: int) -> NetworkSize:
+        out = halved(pixels) if stride == 2 else pixels
+        return conv_size((self.kernel * channels) ** 2, out) + bn_size(channels)
+
+
 # All classes of operations by their type, which is their name in files.
 OPERATIONS: dict[str, type[Operation]] = {
-    type_of(kind): kind for kind in (Conv, Pool, Skip, Zero, Conv1x7x1)
+    type_of(kind): kind for kind in (Conv, Pool, Skip, Zero, Conv1x7x1, PlainConv)
 }
 CATEGORIES: list[str] = list(dict.fromkeys(kind.category for kind in OPERATIONS.values()))
 

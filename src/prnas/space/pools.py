@@ -23,6 +23,7 @@ from prnas.space.shape import (
     by_role,
     check_reduction,
 )
+from prnas.space.worth import EdgeWorth
 
 CellWeights = Sequence[Sequence[float]]  # for each edge, an architecture weight a candidate
 
@@ -75,6 +76,7 @@ class CellPools:
         limits: Limits,
         generator: Random,
         scores: Scores = softmax,
+        worths: Sequence[EdgeWorth] | None = None,
     ) -> tuple["CellPools", CellChange]:
         """Prune and replace on every edge: the end of a cycle."""
         if len(weights) != len(self.edges):
@@ -82,8 +84,10 @@ class CellPools:
                 f"{len(self.edges)} edges need architecture weights, got them for {len(weights)}"
             )
         decided = [
-            pool.evolve(alphas, keep, number, limits, generator, scores)
-            for pool, alphas in zip(self.edges, weights, strict=True)
+            pool.evolve(alphas, keep, number, limits, generator, scores, worth)
+            for pool, alphas, worth in zip(
+                self.edges, weights, worths or [None] * len(self.edges), strict=True
+            )
         ]
         pools = replace(self, edges=tuple(pool for pool, _ in decided))
         return pools, CellChange(tuple(change for _, change in decided))

@@ -9,7 +9,17 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from prnas.io.errors import FormatError, suggestion
 from prnas.io.reading import validated
 from prnas.space.checks import LARGEST, STRICT, checked_int, checked_kernel, checked_tuple
-from prnas.space.operations import OPERATIONS, Conv, Operation, OperationField, Pool, Skip, Zero
+from prnas.space.operations import (
+    OPERATIONS,
+    Conv,
+    Convolution,
+    Operation,
+    OperationField,
+    PlainConv,
+    Pool,
+    Skip,
+    Zero,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +56,12 @@ class Limits:
 
     def allows(self, op: Operation) -> bool:
         """Whether `op` lies within the limits; only convolutions have any."""
+        if isinstance(op, Convolution) and not self.kernel_min <= op.kernel <= self.kernel_max:
+            return False
         if not isinstance(op, Conv):
             return True
         return (
-            self.kernel_min <= op.kernel <= self.kernel_max
-            and op.dilation <= self.dilation_max
+            op.dilation <= self.dilation_max
             and len(op.expansions) <= self.depth_bound
             and all(width <= self.width_bound for width in op.expansions)
             and (self.dilated_1x1 or op.kernel > 1 or op.dilation == 1)
@@ -92,13 +103,21 @@ class Setting:
                 yield f"'{op.label}' of the initial_pool lies outside the limits"
 
 
+PAPER_SETTINGS = (
+    Setting("darts-like", Limits(3, 7, 2, 1, 1)),
+    Setting("depth-restricted", Limits(1, 7, 2, 1, 5)),
+    Setting("unrestricted", Limits(1, 7, 2, None, None)),
+)
+# The operations of NAS-Bench-201 (Dong and Yang, 2020), all from the start; and where all but one
+# are there at first, and `grow kernel` makes the 3 x 3 convolution. Cells have that shape then.
+_PLAIN = Limits(1, 3, 1, 0, 1)
+_AVG = Pool("avg", 3)
+NASBENCH201_SETTINGS = (
+    Setting("nasbench201", _PLAIN, (Zero(), Skip(), PlainConv(1), PlainConv(3), _AVG)),
+    Setting("nasbench201-growing", _PLAIN, (Skip(), PlainConv(1), _AVG)),
+)
 SETTINGS: dict[str, Setting] = {
-    setting.name: setting
-    for setting in (
-        Setting("darts-like", Limits(3, 7, 2, 1, 1)),
-        Setting("depth-restricted", Limits(1, 7, 2, 1, 5)),
-        Setting("unrestricted", Limits(1, 7, 2, None, None)),
-    )
+    setting.name: setting for setting in (*PAPER_SETTINGS, *NASBENCH201_SETTINGS)
 }
 
 

@@ -10,6 +10,7 @@ from prnas.io.errors import UserError
 from prnas.retraining import api as retraining
 from prnas.runs.events import Callback, RunStart, StepEvent
 from prnas.searching import api as searching
+from prnas.searching.step import step_type
 from prnas.searching.time_left import VALIDATION, epoch_work
 from prnas.studies.estimate import START_UP
 
@@ -77,6 +78,8 @@ def _epochs(start: RunStart) -> float:
     first = config.schedule.cycles[0]
     # The part of the first epoch that is steps, without its validation.
     share = config.data.architecture_share
-    steps = (1 - share) * (1.0 if first.grace_epochs else 1.5)
+    step = step_type(config.architecture)
+    cost = step.weights_cost + (0.0 if first.grace_epochs else step.architecture_cost)
+    steps = (1 - share) * cost
     validated = VALIDATION * share if config.validation.includes(0, first.epochs) else 0.0
     return sum(work) / (work[0] * steps / (steps + validated))

@@ -55,7 +55,7 @@ _MACHINE = (
 )
 # Together they take 80 columns, the width that every terminal has.
 SEARCH = (
-    Column("epoch", 5, 0, lambda record, epochs: f"{record.epoch + 1}/{epochs}"),
+    Column("epoch", 5, 0, lambda record, epochs: f"{record.epoch}/{epochs}"),
     _LOSS,
     Column("weights", 7, 1, lambda record, _: _accuracy(record, "weights")),
     Column("arch", 6, 3, _architecture),
@@ -65,7 +65,7 @@ SEARCH = (
     *_MACHINE,
 )
 TRAINING = (
-    Column("epoch", 9, 0, lambda record, epochs: f"{record.epoch + 1}/{epochs}"),
+    Column("epoch", 9, 0, lambda record, epochs: f"{record.epoch}/{epochs}"),
     _LOSS,
     Column("training", 8, 1, lambda record, _: _accuracy(record, "training")),
     Column("test error", 10, 0, _test_error),

@@ -4,26 +4,28 @@ from collections import Counter
 from collections.abc import Iterable
 
 from prnas.config.search import SearchConfig
+from prnas.runs.records import Evidence
 from prnas.space.analysis.statistics import PoolStatistics, average_statistics, cell_statistics
 from prnas.space.change import CellChange, Change
-from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import CellPools, Pools
+from prnas.space.shape import Role
 from prnas.terminal.amounts import counted
+from prnas.terminal.evidence_lines import in_a_line
 
 MOST_NAMED = 8  # Operations in a list; a cycle's end may bring dozens of new ones.
 
 
 def heading(config: SearchConfig, cycle: int, pools: str) -> str:
     """'cycle 2/9: 28 pools of 6 (50 % conv, ...); 3 epochs (1 grace)'."""
-    plan = config.schedule.cycles[cycle]
+    plan = config.schedule.cycles[cycle - 1]
     grace = f" ({plan.grace_epochs} grace)" if plan.grace_epochs else ""
     epochs = counted(plan.epochs, "epoch")
-    return f"cycle {cycle + 1}/{len(config.schedule.cycles)}: {pools}; {epochs}{grace}"
+    return f"cycle {cycle}/{len(config.schedule.cycles)}: {pools}; {epochs}{grace}"
 
 
 def pools_in_short(pools: Pools) -> str:
     """'28 pools of 6 (50 % conv, 33 % pool, 17 % skip)'."""
-    sizes = [len(pool.candidates) for role in ROLES for pool in pools.cell(role).edges]
+    sizes = [len(pool.candidates) for role in pools.roles for pool in pools.cell(role).edges]
     least, most = min(sizes), max(sizes)
     size = str(most) if least == most else f"{least} to {most}"
     return f"{len(sizes)} pools of {size} ({shares(average_statistics(pools))})"
@@ -38,9 +40,16 @@ def shares(statistics: PoolStatistics) -> str:
     )
 
 
-def ending(change: Change, pools: Pools) -> list[tuple[Role, list[str]]]:
-    """For each cell: what was pruned, what is new, and what its pools hold now."""
-    return [(role, _cell(change.cell(role), pools.cell(role))) for role in ROLES]
+def ending(
+    change: Change, pools: Pools, evidence: Evidence | None = None
+) -> list[tuple[Role, list[str]]]:
+    """For each cell: what was pruned, how sure that is, what is new, what its pools hold now."""
+    lines = [(role, _cell(change.cell(role), pools.cell(role))) for role in pools.roles]
+    if evidence is not None:
+        for role, texts in lines:
+            if sure := in_a_line(evidence, role, pools.cell(role)):
+                texts.insert(1, sure)
+    return lines
 
 
 def _cell(change: CellChange, pools: CellPools) -> list[str]:

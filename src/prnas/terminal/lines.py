@@ -32,8 +32,8 @@ def start_lines(start: RunStart, title: str) -> list[str]:
         lines.append(f"run folder {start.folder}")
     lines += reason_lines(start.reasons)
     if start.resumed:
-        cycle = f"cycle {start.cycle + 1}, " if start.is_search else ""
-        epoch = "its end" if start.at_end_of_cycle else f"epoch {start.epoch + 1}"
+        cycle = f"cycle {start.cycle}, " if start.is_search else ""
+        epoch = "its end" if start.at_end_of_cycle else f"epoch {start.epoch}"
         lines.append(f"resumed at {cycle}{epoch}")
     return lines
 
@@ -41,9 +41,9 @@ def start_lines(start: RunStart, title: str) -> list[str]:
 def _position(start: RunStart, event: StepEvent | EpochRecord, separator: str) -> str:
     """'cycle 2/9, epoch 1/3 (grace)'; a training has no cycles."""
     epochs = start.epochs_of_cycles
-    cycle = f"cycle {event.cycle + 1}/{len(epochs)}{separator}" if start.is_search else ""
+    cycle = f"cycle {event.cycle}/{len(epochs)}{separator}" if start.is_search else ""
     grace = " (grace)" if event.grace else ""
-    return f"{cycle}epoch {event.epoch + 1}/{epochs[event.cycle]}{grace}"
+    return f"{cycle}epoch {event.epoch}/{epochs[event.cycle - 1]}{grace}"
 
 
 def sentence(start: RunStart, record: EpochRecord, seconds_left: float | None) -> str:

@@ -65,7 +65,7 @@ class StudyDisplay(Watcher):
         elif ended.code is None:
             line = "is under way elsewhere; waiting for it"
         else:
-            line = f"stopped ({_code(ended.code)}); its state is kept"
+            line = f"stopped ({_code(ended.code)}); its state is saved"
         style = "red" if failure else ""
         self._screen.put([f"job {job.number}, {_title(job)}: {line}"], style=style)
         self._screen.refresh(now=True)

@@ -112,7 +112,7 @@ def test_hover_toggle_and_zoom(visit: Any, search_page: Path) -> None:
     epochs = [one for one in search_records() if isinstance(one, EpochRecord)]
     pointed = epochs[int(found[1]) - 1]
     assert 8 <= int(found[1]) <= 12  # in the middle
-    assert (int(found[2]), bool(found[3])) == (pointed.cycle + 1, pointed.grace)
+    assert (int(found[2]), bool(found[3])) == (pointed.cycle, pointed.grace)
     accuracy = pointed.scores["validation"].accuracy
     assert f"validation\n{100 * accuracy:.1f} %" in tip
     assert seen.count("[data-chart=loss] .cursor path") == 1  # the same epoch in all charts

@@ -3,18 +3,26 @@ from hypothesis import strategies as st
 
 from prnas.space.analysis.counting import by_distance, count_cells, count_convs, discoverable, links
 from prnas.space.morphisms import MORPHISMS
-from prnas.space.operations import Conv
-from prnas.space.setting import SETTINGS, Limits, Setting
+from prnas.space.nasbench201.cells import OPERATIONS
+from prnas.space.operations import Conv, Zero
+from prnas.space.setting import PAPER_SETTINGS, SETTINGS, Limits, Setting
 from tests.support.strategies import limits
 
 
 def test_the_papers_counts() -> None:
-    counts = {name: count_convs(setting) for name, setting in SETTINGS.items()}
+    settings = {setting.name: setting for setting in PAPER_SETTINGS}
+    counts = {name: count_convs(setting) for name, setting in settings.items()}
     assert counts == {"darts-like": 12, "depth-restricted": 32, "unrestricted": 73}
-    with_dilated = {name: count_convs(one, dilated_1x1=True) for name, one in SETTINGS.items()}
+    with_dilated = {name: count_convs(one, dilated_1x1=True) for name, one in settings.items()}
     assert with_dilated == {"darts-like": 12, "depth-restricted": 36, "unrestricted": 80}
-    sizes = {name: len(discoverable(setting)) for name, setting in SETTINGS.items()}
+    sizes = {name: len(discoverable(setting)) for name, setting in settings.items()}
     assert sizes == {"darts-like": 15, "depth-restricted": 35, "unrestricted": 76}
+
+
+def test_the_operations_of_nasbench201_are_there_or_grow() -> None:
+    every = set(SETTINGS["nasbench201"].initial_pool)
+    assert every == set(discoverable(SETTINGS["nasbench201"])) == set(OPERATIONS)
+    assert set(discoverable(SETTINGS["nasbench201-growing"], 1)) == every - {Zero()}
 
 
 def test_cells_of_a_space() -> None:

@@ -243,8 +243,8 @@ class FoldedStack:
             for each, by_each, by_scale in zip(products, by_matrix, raw.unbind(), strict=True):
                 each.gradient = FoldedGradient(by_each, by_scale)
             return
-        for each, one in zip(products, by_weight, strict=True):
-            one.addr_(grad_sum, each.center, alpha=-1)
+        for each, matrix in zip(products, by_weight, strict=True):
+            matrix.addr_(grad_sum, each.center, alpha=-1)
         product = _stacked(by_weight)
         # For each output channel, the sum over pixels of its gradient times its normalised value.
         along = (matrices * product).sum(2).mul_(reciprocals)

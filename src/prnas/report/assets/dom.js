@@ -58,7 +58,7 @@ function patchChildren(node, fresh) {
 function patchNode(old, fresh) {
   const command = old.dataset?.command;
   if (old.isEqualNode(fresh) || (command !== undefined && fresh.dataset?.command === command)) return;
-  // What a button does was told to it when it was made: another one takes its place.
+  // A button's action was set when it was made, so a new button replaces it.
   if (old.nodeName !== fresh.nodeName || old.nodeName === "BUTTON") {
     const focused = old.contains(document.activeElement);
     old.replaceWith(fresh);

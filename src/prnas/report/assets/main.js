@@ -9,6 +9,7 @@ import { follow } from "./live.js";
 import { genotypeSection } from "./picture.js";
 import { StudyPage } from "./study.js";
 import { Timeline } from "./timeline.js";
+import { truthSection } from "./truth.js";
 
 class RunPage {
   constructor(kind) {
@@ -32,8 +33,10 @@ class RunPage {
     this.group.update(curves);
     if (!this.body.firstChild)
       fill(this.body, [this.curves(run, curves), this.cells ? this.cells.node : null, this.extra]);
-    if (this.cells) this.cells.update(run);
-    else
+    if (this.cells) {
+      this.cells.update(run);
+      patch(this.extra, truthSection(run.truth));
+    } else
       patch(
         this.extra,
         confusionSection(run.confusion, "Confusion matrix"),

@@ -3,7 +3,7 @@ import { el, name, patch, plain, table } from "./dom.js";
 import { DotPlot, KINDS, Scatter } from "./dots.js";
 import { duration, missing, NONE, plural, show } from "./format.js";
 import { commandList, factList, tile } from "./head.js";
-import { drawPicture, ROLES } from "./picture.js";
+import { drawPicture } from "./picture.js";
 
 const KIND_NAMES = { search: "a search", random: "random cells", cell: "a known cell" };
 const BEGUN = ["done", "running", "stopped", "wrong"];
@@ -306,15 +306,15 @@ function conclusions(study) {
 
 function tableNote(study) {
   const trained = study.trained
-    ? " Each search counts once: the mean of its trainings. Between and within: standard deviations between searches, " +
-      "and of trainings of the same cells. Rows that cannot be told apart share their ranks."
+    ? " Each search counts once: the mean of its trainings. Between and within: standard deviations between " +
+      "searches, and of trainings of the same cells. Rows that cannot be told apart share their ranks."
     : "";
   const what = study.trained ? "test error" : "validation error of the supernet";
   return el(
     "p",
     { class: "lead" },
-    `Mean ± standard deviation of the ${what} over n seeds, in percent, with a 95 % bootstrap interval of the mean.${trained} ` +
-      "Choose a heading to sort.",
+    `Mean ± standard deviation of the ${what} over n seeds, in percent, with a 95 % bootstrap interval of `,
+    `the mean.${trained} Choose a heading to sort.`,
   );
 }
 
@@ -355,8 +355,8 @@ function pairsSection({ rows, pairs, num_pairs: number, agreement, trained }) {
     el(
       "p",
       { class: "lead" },
-      "Permutation tests of the means of searches, corrected by Holm’s method for the number of pairs; below 0.05 they ",
-      `differ. Points: the second row’s mean error less the first’s.${less}`,
+      "Permutation tests of the means of searches, corrected by Holm’s method for the number of pairs; below 0.05 ",
+      `they differ. Points: the second row’s mean error less the first’s.${less}`,
     ),
     el("div", { class: "pairs" }, rows.length > 2 && rows.length <= MOST_MATRIX ? pairMatrix(rows, pairs) : null, list),
     trained && agreement ? el("p", { class: "lead" }, agreement) : null,
@@ -439,6 +439,8 @@ function smallGenotype({ seeds, more, error, pictures }, row) {
     "article",
     null,
     el("p", { class: "caption" }, caption || "not trained yet"),
-    ROLES.map((role) => drawPicture(pictures[role], `The ${role} cell of ${plain(row.name)} ${whose}`)),
+    Object.entries(pictures).map(([role, picture]) =>
+      drawPicture(picture, `The ${role} cell of ${plain(row.name)} ${whose}`),
+    ),
   );
 }

@@ -6,7 +6,7 @@ from math import comb, prod
 from typing import ClassVar
 
 from prnas.space.morphisms import morphs
-from prnas.space.operations import Conv, Operation
+from prnas.space.operations import Convolution, Operation
 from prnas.space.setting import Limits, Setting
 from prnas.space.shape import DARTS, CellShape
 
@@ -60,7 +60,7 @@ def count_convs(setting: Setting, steps: int = PAPER_STEPS, dilated_1x1: bool = 
     """
     if dilated_1x1:
         setting = replace(setting, limits=_LimitsOfThePapersTable(**asdict(setting.limits)))
-    return sum(isinstance(op, Conv) for op in discoverable(setting, steps))
+    return sum(isinstance(op, Convolution) for op in discoverable(setting, steps))
 
 
 def count_cells(num_operations: int, num_nodes: int = 4, shape: CellShape = DARTS) -> int:

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from prnas.space.change import CellChange, Change, EdgeChange
 from prnas.space.edge_pool import EdgePool
-from prnas.space.operations import CATEGORIES, Conv, Operation
+from prnas.space.operations import CATEGORIES, Convolution, Operation
 from prnas.space.pools import CellPools, Pools
 
 # The categories that shares always name; others are named where there are any. So an operation that
@@ -25,7 +25,7 @@ def type_shares(operations: Sequence[Operation]) -> dict[str, float]:
 
 def kernel_shares(operations: Iterable[Operation]) -> dict[int, float]:
     """The share of each kernel size among the convolutions; empty without any."""
-    counts = Counter(op.kernel for op in operations if isinstance(op, Conv))
+    counts = Counter(op.kernel for op in operations if isinstance(op, Convolution))
     return {kernel: counts[kernel] / counts.total() for kernel in sorted(counts)}
 
 

@@ -40,7 +40,9 @@ def test_space_details_list_and_json() -> None:
     data = json.loads(good("space", "unrestricted", "--list", "--json"))
     assert (data["convolutions"], data["convolutions_with_dilated_1x1"]) == (73, 80)
     assert sum(map(len, data["by_distance"])) == data["operations"] == 76
-    assert [one["convolutions"] for one in json.loads(good("space", "--json"))] == [12, 32, 73]
+    every = json.loads(good("space", "--json"))
+    assert [one["convolutions"] for one in every] == [12, 32, 73, 2, 2]
+    assert [one["cells"] for one in every[3:]] == [5**6, 4**6]
 
 
 def test_space_of_a_users_own(tmp_path: Path) -> None:

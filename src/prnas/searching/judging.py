@@ -1,0 +1,320 @@
+"""The end of a cycle: what candidates are worth by measurement, and how sure the decisions are."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from prnas.config.choices import Scoring
+from prnas.config.search import RELAXATIONS
+from prnas.nets.removal import CandidateIndex, pass_costs
+from prnas.runs.preparation import torch_generator
+from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Worth
+from prnas.searching.budget import budget, cycle_work
+from prnas.searching.cycle_end import Decision
+from prnas.searching.measuring import PASSES, Measuring, Without
+from prnas.searching.path_worth import PathJudge
+from prnas.space.evidence import Estimate, difference, estimate
+from prnas.space.operations import Operation
+from prnas.space.pools import CellWeights, Pools
+from prnas.space.shape import Role
+from prnas.space.worth import (
+    Comparison,
+    EdgeWorth,
+    Elimination,
+    blended,
+    last_and_first,
+    one_shot,
+)
+
+if TYPE_CHECKING:
+    from prnas.searching.search import Search
+
+LEAST_HALF = 8  # images of the architecture half without which nothing is measured
+EdgeKey = tuple[Role, int]
+_ALL: Without = frozenset()  # nothing is left out
+
+
+class Judging:
+    """Measures candidates at the end of a cycle: first to decide, then to tell how sure that is."""
+
+    def __init__(self, search: "Search", pools: Pools, weights: Mapping[Role, CellWeights]) -> None:
+        config, number = search.config, search.state.position.cycle
+        cycle = config.schedule.cycles[number]
+        self.search, self.config, self.pools = search, config, pools
+        self.last = number == len(config.schedule.cycles) - 1
+        self.no_zero = self.last and pools.shape.reads == "two"  # where it cannot be chosen
+        self.keep = 1 if self.last else cycle.survivors
+        self.scoring: Scoring = config.architecture.scoring
+        scores = RELAXATIONS[config.architecture.relaxation]
+        self.scores = {
+            (role, i): scores(edge) for role in pools.roles for i, edge in enumerate(weights[role])
+        }
+        self.eliminations: dict[EdgeKey, Elimination] = {}
+        if self.scoring in ("removal", "blend"):
+            self.eliminations = {
+                (role, i): Elimination(
+                    pool.candidates,
+                    self.keep,
+                    weights=self.scores[role, i] if self.scoring == "blend" else None,
+                    protect_conv=not self.last,
+                    no_zero=self.no_zero,
+                )
+                for role in pools.roles
+                for i, pool in enumerate(pools.cell(role).edges)
+            }
+        architecture = search.indices["architecture"]
+        supernet, (_, height, width) = search.state.supernet, search.data.shape
+        supernet.relaxation.progress = search.progress
+        costs = pass_costs(supernet, (height, width))
+        passes = 1 + (1 + 1 / PASSES) * sum(
+            self._passes(role, i) * cost
+            for role, edges in costs.shares.items()
+            for i, cost in enumerate(edges)
+        )
+        work = cycle_work(config, number, search.epoch_images, len(architecture))
+        self.budget = budget(config, work, passes, costs.overhead, len(architecture))
+        generator = torch_generator(config.seed, "evidence", number)
+        order = architecture[torch.randperm(len(architecture), generator=generator)]
+        removal, saliency = self.budget.removal_images, self.budget.saliency_images
+        self.measuring = Measuring(search, order, removal, saliency)
+        self.paths = PathJudge(search, pools, self.last)
+        self.saliency: dict[Role, list[list[tuple[float, ...]]]] = {
+            role: [] for role in pools.roles
+        }
+        if self.scoring == "saliency" or (
+            config.evidence.measure == "auto" and self.scoring != "paths"
+        ):
+            self.saliency = self.measuring.saliency()
+        self.worths = self._worths()
+
+    def _passes(self, role: Role, edge: int) -> int:
+        """How many passes an edge takes."""
+        if self.eliminations:
+            return self.eliminations[role, edge].num_passes
+        pruned = len(self.pools.cell(role).edges[edge].candidates) > self.keep
+        return 2 * pruned + 2 * self.last
+
+    def _worths(self) -> dict[Role, list[EdgeWorth]] | None:
+        """What decides, if it is not the architecture weights."""
+        if self.scoring == "weights":
+            return None
+        if self.scoring == "paths":
+            return self.paths.worths(self.measuring)
+        if self.scoring == "saliency":
+            return {role: list(map(one_shot, edges)) for role, edges in self.saliency.items()}
+        while asking := {
+            key: sets for key, one in self.eliminations.items() if (sets := one.ask())
+        }:
+            wanted = [_without(key, one) for key, sets in asking.items() for one in sets]
+            losses = self.measuring.losses(wanted)
+            for key, sets in asking.items():
+                self.eliminations[key].tell({one: losses[_without(key, one)] for one in sets})
+        blend = self.scoring == "blend"
+        found = {
+            key: elimination.result(self.scores[key] if blend else None)
+            for key, elimination in self.eliminations.items()
+        }
+        cells: dict[Role, list[EdgeWorth]] = {
+            role: [found[key] for key in found if key[0] == role] for role in self.pools.roles
+        }
+        return {role: blended(cell) for role, cell in cells.items()} if blend else cells
+
+    def evidence(self, decision: Decision) -> Evidence:
+        """How sure the decision is, by losses without what it kept and without what it pruned."""
+        compared = self._compared_edges(decision)
+        inputs = self._compared_inputs(decision) if decision.genotype else {}
+        gaps = [one.difference for one in compared.values()]
+        gaps += [one.difference for nodes in inputs.values() for one in nodes.values()]
+        sure = [gap.mean for gap in gaps if gap.beyond_chance]
+        by_paths = (self.worths or {}).items() if self.scoring == "paths" else ()
+        return Evidence(
+            scoring=self.scoring,
+            renormalise=self.config.architecture.renormalise,
+            images=self.measuring.num_images,
+            saliency_images=self.budget.saliency_images if any(self.saliency.values()) else 0,
+            passes=self.measuring.num_passes,
+            share=_short(self.paths.share or self.budget.share),
+            removal=self._removal(compared),
+            saliency={
+                role: [_worth([estimate(sample) for sample in edge]) for edge in edges]
+                for role, edges in self.saliency.items()
+            },
+            path_groups=self.paths.num_groups,
+            paths={role: [_worth(edge.estimates) for edge in edges] for role, edges in by_paths},
+            edges=self._by_edge(
+                {
+                    key: EdgeDecision(
+                        kept=self._candidates(key)[one.kept].label,
+                        pruned=self._candidates(key)[one.pruned].label,
+                        **_numbers(one.difference),
+                    )
+                    for key, one in compared.items()
+                }
+            ),
+            inputs={
+                role: [
+                    InputDecision(
+                        node=node, kept=one.kept, pruned=one.pruned, **_numbers(one.difference)
+                    )
+                    for node, one in inputs.get(role, {}).items()
+                ]
+                for role in self.pools.roles
+            },
+            decisions=len(gaps),
+            supported=sum(mean > 0 for mean in sure),
+            contradicted=sum(mean < 0 for mean in sure),
+        )
+
+    def _compared_edges(self, decision: Decision) -> dict[EdgeKey, Comparison]:
+        """The last kept against the first pruned, on every edge where something was decided."""
+        if self.eliminations:
+            found = {key: one.comparison for key, one in self.eliminations.items()}
+            return {key: one for key, one in found.items() if one is not None}
+        pairs: dict[EdgeKey, tuple[int, int]] = {}
+        for key in self._keys:
+            change = decision.change.cell(key[0]).edges[key[1]]
+            gone = {pruned.op for pruned in change.pruned}
+            scores = self._strengths_of(key)
+            if pair := last_and_first(self._candidates(key), scores, gone, no_zero=self.no_zero):
+                pairs[key] = pair
+        if self.scoring == "paths":
+            return {
+                key: Comparison(*pair, self._gap_by_paths(key, *pair))
+                for key, pair in pairs.items()
+            }
+        wanted = [_without(key, {one}) for key, pair in pairs.items() for one in pair]
+        losses = self.measuring.losses([_ALL, *wanted])
+        return {
+            key: Comparison(
+                kept,
+                pruned,
+                difference(losses[_without(key, {kept})], losses[_without(key, {pruned})]),
+            )
+            for key, (kept, pruned) in pairs.items()
+        }
+
+    def _gap_by_paths(self, key: EdgeKey, kept: int, pruned: int) -> Estimate:
+        """By how much paths with the kept one are better, sampled over groups of paths."""
+        assert self.worths is not None
+        samples = self.worths[key[0]][key[1]].samples
+        return difference(samples[kept], samples[pruned])
+
+    def _compared_inputs(self, decision: Decision) -> dict[Role, dict[int, Comparison]]:
+        """By node, the last input that it kept against the first that it did not."""
+        assert decision.genotype is not None
+        pairs: dict[Role, dict[int, tuple[EdgeKey, EdgeKey]]] = {
+            role: {} for role in self.pools.roles
+        }
+        kept: dict[EdgeKey, int] = {}
+        for key in self._keys:
+            (op,) = decision.pools.cell(key[0]).edges[key[1]].candidates
+            kept[key] = self._candidates(key).index(op)
+        for role in self.pools.roles:
+            chosen = {(state, edge.input) for state, edge in decision.genotype.cell(role).edges}
+            positions = self.pools.cell(role).positions
+            for state in sorted({state for state, _ in positions}):
+                keys: list[EdgeKey] = [
+                    (role, i) for i, position in enumerate(positions) if position[0] == state
+                ]
+
+                def strength(key: EdgeKey) -> float:
+                    return self._strengths_of(key)[kept[key]]
+
+                stay = [key for key in keys if positions[key[1]] in chosen]
+                rest = [key for key in keys if key not in stay]
+                if rest:
+                    first = max(rest, key=strength)
+                    rivals = [key for key in stay if strength(key) >= strength(first)]
+                    if rivals:
+                        pairs[role][state] = min(rivals, key=strength), first
+
+        def without(key: EdgeKey) -> tuple[Without, Without]:
+            """What the edge's kept candidate is worth: the loss without it, less that with it."""
+            everything = set(range(len(self._candidates(key))))
+            return _without(key, everything), _without(key, everything - {kept[key]})
+
+        both = [key for nodes in pairs.values() for pair in nodes.values() for key in pair]
+        by_paths = self.scoring == "paths"
+        losses = (
+            {} if by_paths else self.measuring.losses([one for key in both for one in without(key)])
+        )
+
+        def worth(key: EdgeKey) -> list[float]:
+            if by_paths and self.worths is not None:  # of the edge, and of what it keeps
+                contrasts = self.worths[key[0]][key[1]].samples[kept[key]]
+                return [a + b for a, b in zip(self.paths.rises[key], contrasts, strict=True)]
+            empty, full = without(key)
+            return [a - b for a, b in zip(losses[empty], losses[full], strict=True)]
+
+        found: dict[Role, dict[int, Comparison]] = {}
+        for role, nodes in pairs.items():
+            positions = self.pools.cell(role).positions
+            found[role] = {}
+            for state, (stays, goes) in nodes.items():
+                gap = difference(worth(stays), worth(goes))
+                found[role][state] = Comparison(positions[stays[1]][1], positions[goes[1]][1], gap)
+        return found
+
+    def _removal(self, compared: Mapping[EdgeKey, Comparison]) -> dict[Role, list[Worth]]:
+        """What was measured by removal, of all candidates or of those that were compared."""
+        if self.scoring == "paths":
+            return {role: [] for role in self.pools.roles}
+        if self.eliminations:
+            return self._by_edge(
+                {key: _worth(one.result().estimates) for key, one in self.eliminations.items()}
+            )
+        wanted = [
+            _without(key, {i}) for key, one in compared.items() for i in (one.kept, one.pruned)
+        ]
+        losses = self.measuring.losses([_ALL, *wanted])
+        found: dict[EdgeKey, Worth] = {}
+        for key in self._keys:
+            rises: list[Estimate | None] = [None] * len(self._candidates(key))
+            if key in compared:
+                for index in (compared[key].kept, compared[key].pruned):
+                    rises[index] = difference(losses[_without(key, {index})], losses[_ALL])
+            found[key] = _worth(rises)
+        return self._by_edge(found)
+
+    @property
+    def _keys(self) -> list[EdgeKey]:
+        return [
+            (role, i) for role in self.pools.roles for i in range(len(self.pools.cell(role).edges))
+        ]
+
+    def _candidates(self, key: EdgeKey) -> tuple[Operation, ...]:
+        return self.pools.cell(key[0]).edges[key[1]].candidates
+
+    def _strengths_of(self, key: EdgeKey) -> Sequence[float]:
+        """By which edges are ranked, and candidates that were not eliminated."""
+        if self.worths is None:
+            return self.scores[key]
+        return self.worths[key[0]][key[1]].strengths
+
+    def _by_edge(self, found: Mapping[EdgeKey, Any]) -> dict[Role, list[Any]]:
+        """For each edge of each cell, what was found or `None`."""
+        return {
+            role: [found.get(key) for key in self._keys if key[0] == role]
+            for role in self.pools.roles
+        }
+
+
+def _without(key: EdgeKey, indices: Iterable[int]) -> Without:
+    return frozenset(CandidateIndex(*key, index) for index in indices)
+
+
+def _worth(rises: Sequence[Estimate | None]) -> Worth:
+    return Worth(
+        mean=[None if one is None else _short(one.mean) for one in rises],
+        error=[None if one is None else _short(one.error) for one in rises],
+    )
+
+
+def _numbers(gap: Estimate) -> dict[str, float]:
+    return {"difference": _short(gap.mean), "error": _short(gap.error), "p": _short(gap.p)}
+
+
+def _short(number: float) -> float:
+    """As precise as anybody needs it."""
+    return float(f"{number:.6g}")
