@@ -194,8 +194,10 @@ def _derived(view: SearchView) -> Iterator[Plot]:
     title = "Edits since the epoch before"
     line = _column(view, "edits", "edits", compared=title)
     yield Plot("edits", title, "derived", COUNT, [line], 0.0)
-    lines = _both_cells(
-        lambda role: _column(view, f"skips_{role}", ""), "Share of skips if derived, {} cell"
+    lines = _all_cells(
+        view.cycles.roles,
+        lambda role: _column(view, f"skips_{role}", ""),
+        "Share of skips if derived, {} cell",
     )
     yield Plot("skips", "Share of skips", "derived", PERCENT, lines, 0.0, 1.0)
 
