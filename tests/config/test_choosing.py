@@ -168,6 +168,11 @@ def test_the_images_own_size_is_none_but_for_a_folder() -> None:
     assert settled(search(), facts(200, 16)).data.image_size == 16
 
 
+def test_residual_networks_have_three_equal_parts() -> None:
+    config = settled(search("network.shape=nasbench201"), facts(300, 16))
+    assert (config.network.cells, config.network.channels) == (3, 8)
+
+
 def test_the_reasons() -> None:
     uneven = replace(facts(800), class_sizes=(2, 320, 100, 70))
     told = dict(choose(search(), uneven).reasons)

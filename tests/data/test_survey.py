@@ -1,6 +1,7 @@
 """A look at a set of images before it is read: the same facts as those of the set itself."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from prnas.io.errors import UserError
 from tests.support.made_data import picture, picture_folder
 
 
-def facts_of(name: str, **settings: object) -> tuple[object, ...]:
+def facts_of(name: str, **settings: object) -> tuple[Any, ...]:
     found = survey(ImagesConfig(name=name, **settings))  # pyright: ignore
     return found.class_sizes, found.sides, found.channels, found.class_names
 

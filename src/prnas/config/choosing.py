@@ -183,10 +183,17 @@ def _is_own_size(config: Any, facts: ImageFacts, size: int) -> bool:
 
 
 def _networks(draft: Draft[Any], task: _Task) -> list[tuple[int, int]]:
-    given = draft.config.network
+    config = draft.config
+    given = config.network
+    shape = given.shape if isinstance(config, SearchConfig) else config.genotype.shape
+    # Its residual blocks stand between three equal parts.
+    unit = 3 if shape.network == "residual" else 1
     cells_open, channels_open = ("network.cells" in draft.open, "network.channels" in draft.open)
     networks = [
-        (cells if cells_open else given.cells, channels if channels_open else given.channels)
+        (
+            cells // unit * unit if cells_open else given.cells,
+            channels if channels_open else given.channels,
+        )
         for cells, channels in task.networks
     ]
     return sorted(set(networks))
@@ -224,7 +231,7 @@ def _search(config: SearchConfig, facts: ImageFacts) -> _Task:
     def macs(size: int, cells: int, channels: int) -> int:
         """Those of the first supernet. The later ones are dearer, which `mac_seconds` knows."""
         return supernet_macs(
-            Pools.initial(config.network.nodes, config.space.initial_pool),
+            Pools.initial(config.network.nodes, config.space.initial_pool, config.network.shape),
             channels,
             cells,
             len(facts.class_sizes),
