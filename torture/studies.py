@@ -187,7 +187,9 @@ class Victim:
         """So many kills at most, then in peace to the end."""
         while True:
             child = self.begin()
-            while kills and not self.ended(child, self.random.uniform(0.3, 0.6 * self.longest)):
+            while kills and not self.ended(child, self.random.uniform(0.3, 0.3 * self.longest)):
+                if self.random.random() < 0.75:  # Else also while everything starts.
+                    self.wait_for_jobs(child)
                 kills -= self.strike(child)
             end = time.monotonic() + PATIENCE
             while not self.ended(child, 1.0):
@@ -217,8 +219,16 @@ class Victim:
         self.look_at_done()
         return child.poll() is not None
 
+    def wait_for_jobs(self, child: Child) -> None:
+        end = time.monotonic() + self.longest
+        while not jobs_of(self.study) and time.monotonic() < end:
+            if self.ended(child, LOOK):
+                return
+
     def strike(self, child: Child) -> int:
         """Kill someone; 0 if nobody was there."""
+        if child.poll() is not None:
+            return 0
         jobs = [job for job, _ in jobs_of(self.study)]
         workers: list[psutil.Process] = []
         for job in jobs:
