@@ -62,6 +62,10 @@ def _mount(*arguments: str) -> None:
     subprocess.run(["mount", *arguments], check=True)  # noqa: S607
 
 
+def grow(place: Path, kilobytes: int) -> None:
+    _mount("-o", f"remount,size={kilobytes}k", str(place))
+
+
 def refused(child: Child, *words: str) -> str:
     """What it said when it ended with exit code 2, and no traceback."""
     assert child.wait() == 2, f"exit code {child.code}:\n{child.said}"
@@ -81,7 +85,7 @@ def full(kind: Kind, run: Path, random: Random) -> None:
             refused(child, "No space left on device")
             times += 1
             size += random.randint(20, 400)  # some more space, which may not suffice either
-            _mount("-o", f"remount,size={size}k", str(run))
+            grow(run, size)
             if (run / "run" / "records.jsonl").is_file():
                 child = kind.go_on(run / "run")
             else:  # not even its folder could be made

@@ -93,6 +93,16 @@ def test_a_row_that_cannot_begin_does_not_stop_the_others(tmp_path: Path) -> Non
     assert [job["state"] for job in json.loads(listed)] == [*("ready", "waiting", "done")]
 
 
+def test_data_that_no_row_finds_are_told_once(tmp_path: Path) -> None:
+    write_study(tmp_path, data={"name": "npz:nowhere.npz"}, seeds=2)
+    code, out, err = finish(prnas("study", "tiny.yaml", "--quiet", cwd=tmp_path))
+    assert code == 2
+    assert "Traceback" not in out + err
+    assert err.count("nowhere.npz") == 1
+    assert "jobs 1 (s/seed-0), " in err
+    assert all(line.startswith("prnas: job") for line in err.splitlines())
+
+
 def test_a_search_with_several_seeds_is_a_study(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(dump_yaml(SEARCH))
     options = ("--seeds", 2, "--seed", 5, "--name", "two", "--set", "data.images=96")

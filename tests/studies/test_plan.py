@@ -1,3 +1,5 @@
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from prnas.runs.integrity import config_digest
 from prnas.space import zoo
 from prnas.space.analysis.counting import discoverable
 from prnas.space.setting import SETTINGS
+from prnas.studies import folder as study_folder
 from prnas.studies.config import StudyConfig
 from prnas.studies.folder import open_study, read_plan
 from prnas.studies.plan import Job, Plan, make_plan
@@ -117,6 +120,34 @@ def test_a_damaged_study_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"seeds": 2', '"seeds": 3'))
     with pytest.raises(UserError, match="changed or damaged"):
         read_plan(tmp_path / "study")
+
+
+@pytest.mark.parametrize("written", range(5))
+def test_a_study_that_could_not_be_written_whole_is_opened_again(
+    written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed, or out of space, after any of its files."""
+    study, plan, left = tmp_path / "study", plan_of(), written
+    real = study_folder.write_atomically
+
+    def write(target: Path, data: bytes) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            target.with_name(f".{target.name}.01234567.tmp").write_bytes(data[:10])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(target, data)
+
+    monkeypatch.setattr(study_folder, "write_atomically", write)
+    with pytest.raises(UserError, match="No space left"):
+        open_study(study, plan)
+    monkeypatch.undo()
+    open_study(study, plan)
+    assert read_plan(study) == plan
+    whole = tmp_path / "whole"
+    open_study(whole, plan)
+    for path in whole.rglob("*.*"):
+        assert (study / path.relative_to(whole)).read_bytes() == path.read_bytes()
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:

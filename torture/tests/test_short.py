@@ -9,10 +9,11 @@ from tests.support import warm
     "arguments",
     [
         ["kills", "--kills", "4", "--seed", "1"],
+        ["studies", "--kills", "2", "--most", "4", "--engines", "1", "--rows", "1", "--seed", "3"],
         pytest.param(["disk", "--rounds", "1", "--seed", "1"], marks=pytest.mark.slow),
         pytest.param(["signals", "--signals", "4", "--seed", "1"], marks=pytest.mark.slow),
     ],
-    ids=["kills", "disk", "signals"],
+    ids=["kills", "studies", "disk", "signals"],
 )
 def test_as_promised(arguments: list[str]) -> None:
     name, *options = arguments

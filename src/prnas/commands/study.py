@@ -27,7 +27,9 @@ from prnas.studies.states import JobState, read_states
 from prnas.terminal.output import show, show_json, show_next
 
 FAILED = 1  # The exit code if a job was given up.
+NOTHING = 2  # If none could even begin.
 LATER = 75  # If a job cannot be run yet, as sysexits.h has it.
+MOST_NAMED = 5  # Jobs in a message.
 TYPICAL = 0.0023  # Spread of random DARTS cells on CIFAR-10, one training each.
 
 
@@ -156,16 +158,33 @@ def _end_of_job(plan: Plan, number: int, outcome: Outcome) -> None:
 
 def _end(folder: Path, plan: Plan, outcome: Outcome, results: StudyResults) -> None:
     command = f"prnas study {shlex.quote(str(folder))}"
-    for number, reason in sorted(outcome.failed.items()):
-        text = f"prnas: job {number} ({plan.jobs[number - 1].path}) was given up: {reason}"
-        print(text, file=sys.stderr)
+    for line in given_up(plan, outcome.failed):
+        print(f"prnas: {line}", file=sys.stderr)
     if outcome.signal:
         show("", "stopped; everything is saved. To go on:", f"  {command}")
         sys.exit(signals.EXIT + outcome.signal)
     if outcome.failed or not results.whole:
         show("", "when that is mended, go on:", f"  {command}")
-        sys.exit(FAILED)
+        begun = any(state.checkpoint or state.state == "done" for state in outcome.states.values())
+        sys.exit(FAILED if begun else NOTHING)
     show_next(f"{command} --csv", f"{command} --latex", logged=True)
+
+
+def given_up(plan: Plan, failed: Mapping[int, str]) -> list[str]:
+    """A line for each reason, with the jobs that it is true of."""
+    reasons: dict[str, list[int]] = {}
+    for number, reason in sorted(failed.items()):
+        reasons.setdefault(reason, []).append(number)
+    lines: list[str] = []
+    for reason, numbers in reasons.items():
+        named = [f"{number} ({plan.jobs[number - 1].path})" for number in numbers[:MOST_NAMED]]
+        more = len(numbers) - len(named)
+        text = ", ".join(named) + (f" and {more} more" if more else "")
+        one = len(numbers) == 1
+        lines.append(
+            f"{'job' if one else 'jobs'} {text} {'was' if one else 'were'} given up: {reason}"
+        )
+    return lines
 
 
 # ---------------------------------------------------------------- reading it

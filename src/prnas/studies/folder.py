@@ -40,6 +40,8 @@ def open_study(folder: Path, plan: Plan) -> None:
     check_study(folder, plan)
     with cannot(f"write in {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
+        # First: what a kill or a full disk leaves is a study, and whoever opens it writes the rest.
+        _write(folder / STUDY, _dumped(plan))
         for row in plan.rows:
             (folder / row.name).mkdir(exist_ok=True)
             if row.kind == "search":
@@ -51,17 +53,21 @@ def open_study(folder: Path, plan: Plan) -> None:
                 _write(genotype_file(folder, row, unit), genotype.dumps())
         if plan.retrain is not None:
             _write(folder / RETRAIN, dump_yaml(plain(plan.retrain)))
-        _write(folder / STUDY, _dumped(plan))  # Last: from now on it is a study.
 
 
 def check_study(folder: Path, plan: Plan) -> None:
     """What `open_study` refuses; nothing is written."""
     if is_study(folder):
         _check_same(folder, read_plan(folder), plan)
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    elif folder.exists() and (not folder.is_dir() or _is_used(folder)):
         raise UserError(
             f"{folder} is there already, and is no study: choose another with --runs or --name"
         )
+
+
+def _is_used(folder: Path) -> bool:
+    """Whether it holds anything; a plan that was killed while it was written is nothing."""
+    return any(not path.name.startswith(f".{STUDY}.") for path in folder.iterdir())
 
 
 def genotype_file(folder: Path, row: Row, unit: int) -> Path:

@@ -135,7 +135,7 @@ class _RayProcess:
     def _ready(self, seconds: float) -> list[Node]:
         try:
             message = self.messages.get(timeout=seconds)
-            problem = message.get("problem") or self.last_words()
+            problem = message.get("problem") or self.last_words() or self._code()
         except Empty:
             message, problem = {}, f"it was not ready after {seconds:g} s"
         except BaseException:  # Ctrl-C, while we wait.
@@ -154,10 +154,13 @@ class _RayProcess:
         return ""
 
     def lost(self) -> UserError:
-        return UserError(
-            f"{self._where} was lost (its process ended with code {self._process.poll()}); "
-            "everything is kept: start the study again to go on"
-        )
+        kept = "everything is kept: start the study again to go on"
+        return UserError(f"{self._where} was lost ({self._code()}); {kept}")
+
+    def _code(self) -> str:
+        with suppress(subprocess.TimeoutExpired):  # It has hung up, so it is about to end.
+            self._process.wait(ANSWER)
+        return f"its process ended with code {self._process.returncode}"
 
     def send(self, **message: Any) -> None:
         assert self._process.stdin is not None
