@@ -36,7 +36,10 @@ def test_defaults_are_the_papers() -> None:
     assert (config.data.flip, config.data.crop_padding, config.data.cutout) == (True, 4, 0)
 
 
-@pytest.mark.parametrize("name", recipes.names())
+FIXED = [name for name in recipes.names() if not recipes.any_draft(name).open]
+
+
+@pytest.mark.parametrize("name", FIXED)
 def test_every_recipe_can_be_repeated_from_its_written_config(name: str) -> None:
     config = recipes.any_recipe(name)
     assert config.description
@@ -137,7 +140,7 @@ def test_a_space_in_a_file(tmp_path: Path) -> None:
             for bad, shown in (("fast", "'fast'"), ("0", "0"), ("true", "True"), ("2e3", "2000.0"))
         ),
         (["architecture.travel=0"], "architecture.travel: must be greater than 0, got 0"),
-        (["network.output=sum"], "network.output: must be 'concat' or 'mean', got 'sum'"),
+        (["network.output=max"], "must be 'concat', 'mean', 'sum' or 'last', got 'max'"),
     ],
 )
 def test_bad_overrides(overrides: list[str], said: str) -> None:

@@ -336,7 +336,7 @@ def test_drop_path_is_for_training_only() -> None:
 
 def test_all_wrong_arguments_at_once() -> None:
     with pytest.raises(ValueError, match="channels must be") as error:
-        build(SMALL, 0, 2, stem="mnist", output="sum")  # pyright: ignore[reportArgumentType]
+        build(SMALL, 0, 2, stem="mnist", output="max")  # pyright: ignore[reportArgumentType]
     for part in (
         "cells must be a whole number of at least 3",
         "stem must be one of",

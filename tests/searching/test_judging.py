@@ -253,7 +253,7 @@ def test_two_processes_find_what_one_does(images: Path, monkeypatch: pytest.Monk
             try:
                 for rank in (0, 1):
                     search.processes = Together(real, rank, said)
-                    two = Measuring(search, one._removal, one._saliency)
+                    two = Measuring(search, one._half, len(one._removal), len(one._saliency))
                     losses = two.losses(wanted)
                     saliency = two.saliency(self.budget.saliency_batch)
             finally:

@@ -24,7 +24,7 @@ from tests.support.watching import Watch, assert_same_run, folder_of, last_state
 class SampledStep(FirstOrderStep):
     """One active candidate on every edge, drawn anew for each part of each step."""
 
-    name = "sampled"
+    name = "sampled-both"
 
     def gradients(self, part: Part) -> Outcome:
         search, state = self.search, self.search.state
@@ -59,7 +59,7 @@ def test_a_stopped_search_goes_on_bit_for_bit(
     images: Path, tmp_path: Path, execution: str, at: int
 ) -> None:
     settings = small_config(
-        images, architecture={"step": "sampled"}, compute={"supernet": execution}
+        images, architecture={"step": "sampled-both"}, compute={"supernet": execution}
     )
     whole = folder_of(start(settings, runs=tmp_path, name="whole"))
     stop = Watch(at, lambda: os.kill(os.getpid(), signal.SIGTERM))

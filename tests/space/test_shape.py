@@ -20,21 +20,15 @@ from prnas.space.operations import Conv, Operation, Pool, Skip, Zero
 from prnas.space.pools import Pools, edge_positions
 from prnas.space.setting import Limits
 from prnas.space.shape import DARTS, NASBENCH201, CellShape, Role, shape_data, shape_to_data
+from tests.support.settings import GENOTYPE201 as GENOTYPE
+from tests.support.settings import cell201
 from tests.support.strategies import random_weights, seeds, shaped_genotypes, shapes
 
 FIVE: list[Operation] = [Zero(), Skip(), Pool("avg"), Conv(1), Conv(3)]
 
 
-def cell201(*ops: Operation) -> Cell:
-    """A cell of NAS-Bench-201's shape from the operations of its edges."""
-    edges = [Edge(source, op) for (_, source), op in zip(POSITIONS, ops, strict=True)]
-    nodes = (tuple(edges[:1]), tuple(edges[1:3]), tuple(edges[3:]))
-    return Cell(nodes, (3,), shape=NASBENCH201)
-
-
 POSITIONS = [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2)]
 OPERATIONS = (Skip(), Zero(), Conv(3), Conv(1), Pool("avg"), Conv(3))
-GENOTYPE = Genotype(cell201(*OPERATIONS))
 
 
 def test_the_shape_of_nasbench201() -> None:
@@ -129,7 +123,7 @@ def test_random_cells_of_nasbench201_are_uniform() -> None:
 
 
 def test_the_distance_of_cells_that_keep_all_edges_counts_operations() -> None:
-    other = Genotype(cell201(Skip(), Skip(), Conv(3), Conv(1), Pool("avg"), Zero()))
+    other = Genotype(cell201("skip", "skip", "conv 3x3", "conv 1x1", "avg 3x3", "zero"))
     assert edit_distance(GENOTYPE, other) == edit_distance(other, GENOTYPE) == 2
     darts = random_genotype(FIVE, Random(0))
     with pytest.raises(ValueError, match="different shapes"):

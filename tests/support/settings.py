@@ -12,6 +12,7 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.operations import from_label
+from prnas.space.shape import NASBENCH201
 
 
 def _small_cell(*labels: str) -> Cell:
@@ -23,6 +24,16 @@ SMALL_GENOTYPE = Genotype(
     _small_cell("conv 3x3", "skip", "max 3x3", "conv 5x5 d2"),
     _small_cell("avg 3x3", "conv 3x3", "conv 1x7 7x1", "skip"),
 )
+
+
+def cell201(*labels: str) -> Cell:
+    """A cell of NAS-Bench-201's shape from the operations of its six edges."""
+    ops = iter(map(from_label, labels))
+    nodes = tuple(tuple(Edge(source, next(ops)) for source in range(state)) for state in (1, 2, 3))
+    return Cell(nodes, (3,), shape=NASBENCH201)
+
+
+GENOTYPE201 = Genotype(cell201("skip", "zero", "conv 3x3", "conv 1x1", "avg 3x3", "conv 3x3"))
 
 
 def write_images(path: Path, number: int = 96, size: int = 8, classes: int = 3) -> Path:

@@ -1,4 +1,4 @@
-"""`prnas draw`: both cells of a genotype as a picture; and the pictures of other commands."""
+"""`prnas draw`: the cells of a genotype as a picture; and the pictures of other commands."""
 
 import importlib.util
 from collections.abc import Sequence

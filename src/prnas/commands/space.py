@@ -8,11 +8,11 @@ from prnas.runs import named
 from prnas.space.analysis.counting import by_distance, count_cells, count_convs, discoverable, links
 from prnas.space.operations import to_json
 from prnas.space.setting import NASBENCH201_SETTINGS, SETTINGS, Setting, setting_to_data
-from prnas.space.shape import SHAPES, USUAL, CellShape
+from prnas.space.shape import SHAPES, USUAL
 from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
 DARTS_OPERATIONS = 8
-NODES = 4
+NODES, _ = USUAL["darts"]
 WHY_TWO_COUNTS = (
     "Why two counts: the numbers in parentheses include kernel 1 with dilation 2. The paper's "
     "table counts it (36 and 80 convolutions, 39 and 83 operations in 5 steps), although its "
@@ -21,37 +21,38 @@ WHY_TWO_COUNTS = (
 
 
 def run(name: str | None, options: SpaceOptions) -> None:
-    steps, graph = options.steps, options.graph
-    if name is None and not (options.listing or graph):
+    steps, graph, shape = options.steps, options.graph, options.shape
+    if name is None and shape is None and not (options.listing or graph):
         _overview(steps, options.as_json)
         return
     setting = named.setting(name or "darts-like")
     if graph:
         _write_graph(setting, steps, graph, quiet=options.as_json)
     if options.as_json:
-        show_json(_data(setting, steps, options.listing))
+        show_json(_data(setting, steps, options.listing, shape))
     elif options.listing:
         _list(setting, steps)
     elif not graph:
-        _details(setting, name or setting.name, steps)
+        _details(setting, name or setting.name, steps, shape)
 
 
-def _counts(setting: Setting, steps: int) -> tuple[int, int, int, int]:
+def _counts(setting: Setting, steps: int, shape: str | None = None) -> tuple[int, int, int, int]:
     """The number of convolutions without and with dilated 1x1 ones, of operations, of cells."""
     convs = count_convs(setting, steps)
     with_dilated = count_convs(setting, steps, dilated_1x1=True)
     operations = len(discoverable(setting, steps))
-    return convs, with_dilated, operations, count_cells(operations, *_cells_of(setting))
+    name = shape or shape_of(setting)
+    cells = count_cells(operations, USUAL[name][0], SHAPES[name])
+    return convs, with_dilated, operations, cells
 
 
-def _cells_of(setting: Setting) -> tuple[int, CellShape]:
-    """The number of nodes and the shape of the cells that the setting is for."""
-    name = "nasbench201" if setting in NASBENCH201_SETTINGS else "darts"
-    return USUAL[name][0], SHAPES[name]
+def shape_of(setting: Setting) -> str:
+    """The shape of the cells that the setting is for."""
+    return "nasbench201" if setting in NASBENCH201_SETTINGS else "darts"
 
 
-def _data(setting: Setting, steps: int, listing: bool) -> dict[str, Any]:
-    convs, with_dilated, operations, cells = _counts(setting, steps)
+def _data(setting: Setting, steps: int, listing: bool, shape: str | None = None) -> dict[str, Any]:
+    convs, with_dilated, operations, cells = _counts(setting, steps, shape)
     data: dict[str, Any] = {
         **setting_to_data(setting),
         "steps": steps,
@@ -60,6 +61,9 @@ def _data(setting: Setting, steps: int, listing: bool) -> dict[str, Any]:
         "operations": operations,
         "cells": cells,
     }
+    name = shape or shape_of(setting)
+    if name != "darts":
+        data |= {"shape": name, "nodes": USUAL[name][0]}
     if listing:
         layers = by_distance(setting, steps)
         data["by_distance"] = [[to_json(op) for op in layer] for layer in layers]
@@ -109,9 +113,12 @@ def _overview(steps: int, as_json: bool) -> None:
     show_next("prnas space darts-like --list", "prnas draw pr-darts-dl2")
 
 
-def _details(setting: Setting, name: str, steps: int) -> None:
+def _details(setting: Setting, name: str, steps: int, shape: str | None) -> None:
     limits = setting.limits
-    convs, with_dilated, operations, cells = _counts(setting, steps)
+    convs, with_dilated, operations, cells = _counts(setting, steps, shape)
+    number = f"{cells:.1e}" if cells > 1e6 else f"{cells:,}"
+    name_of_shape = shape or shape_of(setting)
+    like = "" if name_of_shape == "darts" else f", shape {name_of_shape}"
     show_heading(f"Setting {setting.name}")
     depth, width = (
         "unlimited" if limit is None else f"at most {limit}"
@@ -125,7 +132,7 @@ def _details(setting: Setting, name: str, steps: int) -> None:
         ("initial pool", ", ".join(op.label for op in setting.initial_pool)),
         (f"convs in {steps} steps", str(convs)),
         (f"operations in {steps} steps", str(operations)),
-        (f"cells of {_cells_of(setting)[0]} nodes", f"{cells:.1e}"),
+        (f"cells of {USUAL[name_of_shape][0]} nodes{like}", number),
     ]
     show(facts(pairs))
     if convs != with_dilated:

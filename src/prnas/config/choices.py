@@ -8,7 +8,9 @@ Precision = Literal["32-true", "64-true", "bf16-mixed", "16-mixed"]
 # How the supernet is computed; the two ways, and the choice of them.
 Execution = Literal["fused", "plain"]
 ExecutionChoice = Literal["auto", "fused", "plain"]
+# What cells look like, by name.
+ShapeName = Literal["darts", "nasbench201"]
 # What judges candidates: architecture weights, measured worth, or both.
-Scoring = Literal["weights", "removal", "saliency", "blend"]
+Scoring = Literal["weights", "removal", "saliency", "blend", "paths"]
 DataPart = Literal["test", "train", "all"]
 ExportFormat = Literal["safetensors", "onnx", "pt2", "python"]

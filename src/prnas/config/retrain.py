@@ -7,8 +7,9 @@ from pydantic import Field, model_validator
 from prnas.config.numbers import Decay, Portion, Rate, Share, Size
 from prnas.config.sections import BatchConfig, ImagesConfig, RunConfig, Section, ValidationConfig
 from prnas.space import zoo
-from prnas.space.network_size import Output, Stem
+from prnas.space.network_plan import Stem, genotype_problems
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
+from prnas.space.shape import Output
 from prnas.space.zoo import GenotypeField, genotype_data
 
 DEFAULT_GENOTYPE = "pr-darts-dl2"  # the paper's best
@@ -73,6 +74,14 @@ class RetrainConfig(RunConfig):
     training: TrainingConfig = TrainingConfig()
     batch: BatchConfig = BatchConfig(min=96, multiple=8, max=96)
     testing: ValidationConfig = ValidationConfig()
+
+    @model_validator(mode="after")
+    def _shape_fits(self) -> Self:
+        network = self.network
+        found = genotype_problems(self.genotype, network.cells, network.output, network.stem)
+        if found:
+            raise ValueError("; ".join(f"network.{problem}" for problem in found))
+        return self
 
     @model_validator(mode="after")
     def _cannot_recompute(self) -> Self:

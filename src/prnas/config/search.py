@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
@@ -21,11 +21,11 @@ from prnas.io.errors import reading, suggestion
 from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
-from prnas.space.genotype import MAX_NODES
-from prnas.space.network_size import Output
+from prnas.space.network_plan import check_network
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS, Schedule, paper_schedule
 from prnas.space.scores import Scores, softmax
 from prnas.space.setting import SETTINGS, Setting, named_setting, setting_from_data, setting_to_data
+from prnas.space.shape import DARTS, MAX_NODES, SHAPES, USUAL, Output, ShapeField, shape_data, width
 
 
 class DataConfig(ImagesConfig):
@@ -42,6 +42,24 @@ class NetworkConfig(Section):
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 16
     nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 4
     output: Output = "concat"
+    shape: ShapeField = DARTS  # What a cell looks like: darts, nasbench201, or one's own.
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual(cls, data: Any) -> Any:
+        return with_usual(data)
+
+
+def with_usual(network: Any) -> Any:
+    """A shape that is given by name brings its number of nodes and its output along."""
+    if not isinstance(network, dict):
+        return network
+    fields = cast(dict[str, Any], network)
+    name = fields.get("shape")
+    if not isinstance(name, str) or name not in USUAL:
+        return fields
+    nodes, output = USUAL[name]
+    return {"nodes": nodes, "output": output, **fields}
 
 
 class WeightsConfig(Section):
@@ -66,7 +84,7 @@ class WeightsConfig(Section):
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
 # A new one has a line here and a class of that name in nets/relaxation.py or searching/step.py.
 RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
-STEPS: list[str] = ["first-order", "none"]
+STEPS: list[str] = ["first-order", "none", "sampled"]
 
 
 def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
@@ -94,10 +112,10 @@ class ArchitectureConfig(Section):
 
     @model_validator(mode="after")
     def _has_something_to_judge_by(self) -> Self:
-        if self.step == "none" and self.scoring in ("weights", "blend"):
+        if self.step in ("none", "sampled") and self.scoring in ("weights", "blend"):
             raise ValueError(
-                f"step 'none' trains no architecture weights, so that scoring '{self.scoring}' "
-                "would be by chance: set scoring to removal or saliency"
+                f"step '{self.step}' trains no architecture weights, so that scoring "
+                f"'{self.scoring}' would be by chance: set scoring to paths, removal or saliency"
             )
         return self
 
@@ -159,9 +177,30 @@ class SearchConfig(RunConfig):
             raise ValueError("schedule." + "; schedule.".join(problems))
         return self
 
+    @model_validator(mode="after")
+    def _shape_fits(self) -> Self:
+        network, cycles = self.network, self.schedule.cycles
+        widest, shape = width(network.output, network.nodes), network.shape
+        problems = [f"network.{one}" for one in check_network(shape, network.cells, widest)]
+        for number, cycle in enumerate(cycles):
+            if cycle.cells is not None:
+                found = check_network(shape, cycle.cells)
+                problems += [f"schedule.cycles[{number}]: {problem}" for problem in found]
+        if self.derivation.max_skips_reduction is not None and "reduction" not in shape.roles:
+            problems.append("derivation.max_skips_reduction: this shape has no reduction cell")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
     @classmethod
     def _write_out_names(cls, data: dict[str, Any]) -> None:
         space = data["space"]
         if isinstance(space, str) and space not in SETTINGS and exists(space):
             space = setting_to_data(read_setting(space))
         data["space"] = _data_of_name(space)
+        network = data["network"]
+        if isinstance(network, dict) and isinstance(network.get("shape"), str):
+            shape = cast(str, network["shape"])
+            if shape in SHAPES:
+                network["nodes"], network["output"] = USUAL[shape]
+                network["shape"] = shape_data(shape)

@@ -8,7 +8,7 @@ from prnas.drawing.layout import Link, Size, Spacing, lay_out
 from prnas.drawing.parts import CAPTION_SIZE, INK, LABEL_SIZE, Panel, captioned, finished, stacked
 from prnas.drawing.picture import Box, Curve, Item, Picture, Point, Polygon, Rectangle, placed_text
 from prnas.drawing.typeface import shortened, text_width
-from prnas.space.genotype import NUM_INPUTS, Cell, Genotype
+from prnas.space.genotype import Cell, Genotype
 from prnas.space.operations import Operation
 
 STATE_SIZE, WIDEST_LABEL = 10.5, 220.0  # of the text in a state's box, and of an operation
@@ -26,13 +26,14 @@ ARC = 24.0  # less than the least gap between columns
 
 
 def draw_genotype(genotype: Genotype, title: str | None = None) -> Picture:
-    """Both cells, from their inputs on the left to their output on the right.
+    """All kinds of cell, from their inputs on the left to their output on the right.
 
-    Blue boxes are nodes, numbered B1, B2, ...; on the way into each there are its two
-    operations. Thin orange lines lead from the states that are concatenated to the output.
+    Blue boxes are nodes, numbered B1, B2, ...; on the way into each there are its operations.
+    Thin orange lines lead from the states that make up the output to it.
     """
-    cells = {"normal cell": genotype.normal, "reduction cell": genotype.reduction}
-    panels = {caption: _cell_panel(cell) for caption, cell in cells.items()}
+    if len(genotype.roles) == 1:
+        return finished(_cell_panel(genotype.normal), title, "the cell")
+    panels = {f"{role} cell": _cell_panel(genotype.cell(role)) for role in genotype.roles}
     below = stacked([captioned(panel, text) for text, panel in panels.items()], PANEL_GAP)
     body = min(_beside(panels), below, key=_distance_from_preferred)
     return finished(body, title, "normal and reduction cell")
@@ -83,10 +84,11 @@ def _labelled_box(
 
 def _cell_panel(cell: Cell) -> Panel:
     # Boxes are numbered: the states, then the operations of all edges, then the output.
-    states = NUM_INPUTS + cell.num_nodes
+    inputs = cell.shape.inputs
+    states = inputs + cell.num_nodes
     labels = [_label_of(op) for op in cell.operations]
     output = states + len(labels)
-    sizes = [INPUT_SIZE] * NUM_INPUTS + [NODE_SIZE] * cell.num_nodes
+    sizes = [INPUT_SIZE] * inputs + [NODE_SIZE] * cell.num_nodes
     sizes += [*map(_label_size, labels), NODE_SIZE]
     links = _cell_links(cell, output)
     layout = lay_out(sizes, _cell_columns(cell), links)
@@ -96,9 +98,9 @@ def _cell_panel(cell: Cell) -> Panel:
         color, width = (CONCAT_LINE, 0.7) if target == output else (LINE, 1.0)
         into_state = target < states or target == output
         items += _line(route.points, color, width, arrow=route.arrives and into_state)
-    for state, box in enumerate(layout.boxes[:NUM_INPUTS]):
-        items += _output_box(box, INPUT, f"k{MINUS}{NUM_INPUTS - state}")
-    for number, box in enumerate(layout.boxes[NUM_INPUTS:states], 1):
+    for state, box in enumerate(layout.boxes[:inputs]):
+        items += _output_box(box, INPUT, f"k{MINUS}{inputs - state}")
+    for number, box in enumerate(layout.boxes[inputs:states], 1):
         items += _labelled_box(box, f"B{number}", NODE, STATE_SIZE, radius=5.0)
     for op, label, box in zip(cell.operations, labels, layout.boxes[states:output], strict=True):
         items += _labelled_box(box, label, color_of(op.category).paint)
@@ -108,7 +110,7 @@ def _cell_panel(cell: Cell) -> Panel:
 
 def _cell_links(cell: Cell, output: int) -> list[Link]:
     links: list[Link] = []
-    for number, (target, edge) in enumerate(cell.edges, NUM_INPUTS + cell.num_nodes):
+    for number, (target, edge) in enumerate(cell.edges, cell.shape.inputs + cell.num_nodes):
         # All that reads one state hangs on one line, which branches on its way.
         links += [Link(edge.input, number, bundle=edge.input), Link(number, target)]
     return links + [Link(state, output, bundle=output) for state in cell.concat]
@@ -116,8 +118,8 @@ def _cell_links(cell: Cell, output: int) -> list[Link]:
 
 def _cell_columns(cell: Cell) -> list[list[int]]:
     """Each node one step after the last state it reads, its operations just before it."""
-    states = NUM_INPUTS + cell.num_nodes
-    depths = [0] * NUM_INPUTS
+    states = cell.shape.inputs + cell.num_nodes
+    depths = [0] * cell.shape.inputs
     for node in cell.nodes:
         depths.append(1 + max(depths[edge.input] for edge in node))
     columns: list[list[int]] = [[] for _ in range(2 * max(depths) + 2)]

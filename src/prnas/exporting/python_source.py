@@ -18,7 +18,8 @@ from prnas.io.errors import UserError
 from prnas.models.card import ModelCard
 from prnas.nets import plain
 from prnas.space import zoo
-from prnas.space.genotype import ROLES, Genotype
+from prnas.space.genotype import Genotype
+from prnas.space.shape import DARTS
 
 MOST_NAMES_AS_A_LIST = 20
 COLOURS = {1: "grey ", 3: "colour "}
@@ -27,6 +28,8 @@ RAMP_COMMENT = "The first logits for an image that goes evenly from 0 to 1: to t
 OUTPUT_COMMENT = {
     "concat": "the states that are concatenated",
     "mean": "the states whose mean is the output",
+    "sum": "the states whose sum is the output",
+    "last": "the states of which the last is the output",
 }
 
 DOCSTRING = '''\
@@ -66,6 +69,34 @@ class Network(CellNetwork):
             cells,
             classes,
         )'''
+# The same for cells of other shapes.
+OPEN_LEGEND = """\
+{cells} A line is a node: it adds up operations, each on the state that is given with \
+it. {inputs}; the nodes follow. {strides}What the names mean is in OPERATIONS, below."""
+HEAD = '''\
+class Network({base}):
+    """The network of the cells. It takes normalised images."""
+
+    def __init__(
+        self,
+        channels: int = CHANNELS,
+        cells: int = CELLS,
+        classes: int = len(CLASS_NAMES),
+        input_channels: int = INPUT_SHAPE[0],
+    ) -> None:
+        super().__init__(
+'''
+OPEN_CELL = """\
+            partial(
+                OpenCell,
+                {role},
+                {role}_OUTPUT,
+                OPERATIONS,
+                inputs={inputs},
+                projects={projects},
+                combined="{output}",
+            ),
+"""
 MAIN = """\
 if __name__ == "__main__":
     main()
@@ -83,9 +114,7 @@ def python_source(card: ModelCard, name: str, ramp_logits: Sequence[float]) -> s
     operations = assigned(
         "OPERATIONS", makers, "Each makes a module, from the number of channels and the stride."
     )
-    network = NETWORK.format(
-        stem=STEMS[card.stem].__name__, mean=", mean=True" if card.output == "mean" else ""
-    )
+    network = _network(card)
     functions = _source(python_functions.normalize)
     files = dict.fromkeys(map(_source, [plain.conv, *map(_function, made.values())]))
     own = [operations, network, *_definitions(functions).values()]
@@ -94,6 +123,57 @@ def python_source(card: ModelCard, name: str, ramp_logits: Sequence[float]) -> s
     blocks = [_constants(card), *code, f"{ramp}\n\n{MAIN}"]
     imports = _imports(code, [functions, *files])
     return f"{_docstring(card, name)}\n{imports}\n\n" + "\n\n\n".join(blocks)
+
+
+def _is_darts(card: ModelCard) -> bool:
+    """Whether `Cell` is made for these cells; all others are `OpenCell`s."""
+    return card.genotype.shape == DARTS and card.output in ("concat", "mean")
+
+
+def _network(card: ModelCard) -> str:
+    stem = STEMS[card.stem].__name__
+    if _is_darts(card):
+        return NETWORK.format(stem=stem, mean=", mean=True" if card.output == "mean" else "")
+    shape = card.genotype.shape
+    residual = shape.network == "residual"
+    # In a network of DARTS' form, cells of one kind stand at reductions too.
+    roles = shape.roles if residual else ("normal", shape.roles[-1])
+    cells = "".join(
+        OPEN_CELL.format(
+            role=role.upper(), inputs=shape.inputs, projects=not residual, output=card.output
+        )
+        for role in roles
+    )
+    sizes = ["channels", "cells", "classes"]
+    sizes += ["input_channels"] if residual else []
+    images = "" if residual else f"            {stem}(input_channels, channels),\n"
+    rest = "".join(f"            {size},\n" for size in sizes)
+    base = "ResidualNetwork" if residual else "CellNetwork"
+    return f"{HEAD.format(base=base)}{images}{cells}{rest}        )"
+
+
+def _legend(card: ModelCard) -> str:
+    if _is_darts(card):
+        return LEGEND
+    shape = card.genotype.shape
+    one = shape.inputs == 1
+    inputs = "State 0 is the output of the cell before"
+    if not one:
+        inputs = "States 0 and 1 are the outputs of the two cells before"
+    strides = "Where images are halved, operations on "
+    strides += f"{'state 0' if one else 'states 0 and 1'} have stride 2. "
+    text = OPEN_LEGEND.format(
+        cells="The cell." if len(shape.roles) == 1 else "The two cells.",
+        inputs=inputs,
+        strides="" if shape.network == "residual" else strides,
+    )
+    return textwrap.fill(text, WIDTH, initial_indent="# ", subsequent_indent="# ")
+
+
+def _output_comment(card: ModelCard, number: int) -> str:
+    if number == 1 and not _is_darts(card):
+        return "the state that is the output"
+    return OUTPUT_COMMENT[card.output]
 
 
 def _function(make: Callable[..., object]) -> Callable[..., object]:
@@ -147,20 +227,22 @@ def _constants(card: ModelCard) -> str:
     names = assigned("CLASS_NAMES", list(card.class_names))
     if "\n" in names and card.num_classes > MOST_NAMES_AS_A_LIST:
         names = filled("CLASS_NAMES", card.class_names)
+    residual = card.genotype.shape.network == "residual"
+    doubling = "residual blocks" if residual else "reduction cells"
     lines = [
         names,
         assigned("INPUT_SHAPE", list(card.input_shape), "channels, height, width"),
         assigned("MEAN", list(card.mean), "of each channel, for pixels from 0 to 1"),
         assigned("STD", list(card.std)),
-        assigned("CHANNELS", card.channels, "of the first cells; reduction cells double them"),
+        assigned("CHANNELS", card.channels, f"of the first cells; {doubling} double them"),
         assigned("CELLS", card.cells),
         "",
-        LEGEND,
+        _legend(card),
     ]
-    for role in ROLES:
+    for role in card.genotype.roles:
         cell = card.genotype.cell(role)
         lines.append(assigned(role.upper(), plain.nodes_of(cell)))
-        comment = OUTPUT_COMMENT[card.output]
+        comment = _output_comment(card, len(cell.concat))
         lines.append(assigned(f"{role.upper()}_OUTPUT", list(cell.concat), comment))
     return "\n".join(lines)
 

@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from prnas.io.errors import FormatError
 from prnas.io.reading import check_header, parse_json, validated
-from prnas.space.network_size import Output, Stem
+from prnas.space.network_plan import Stem, genotype_problems
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
+from prnas.space.shape import Output
 from prnas.space.zoo import GenotypeField
 
 FORMAT = "prnas-model"
@@ -62,6 +63,8 @@ class ModelCard(BaseModel):
             raise ValueError(f"at most {MOST_CLASSES} classes")
         if self.stem == "imagenet" and self.channels % 2:
             raise ValueError("the ImageNet stem needs an even number of channels")
+        if problems := genotype_problems(self.genotype, self.cells, self.output, self.stem):
+            raise ValueError("; ".join(problems))
         return self
 
     @property

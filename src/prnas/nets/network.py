@@ -17,13 +17,14 @@ from prnas.space.genotype import Genotype
 from prnas.space.network_plan import (
     CellPlan,
     Stem,
-    check_network,
+    genotype_problems,
     num_stem_channels,
+    output_widths,
     plan_cells,
     reduction_places,
 )
 from prnas.space.schedule import MIN_CELLS
-from prnas.space.shape import Output, width
+from prnas.space.shape import Output
 
 AUXILIARY_STRIDE: dict[Stem, int] = {"cifar": 3, "imagenet": 2}
 
@@ -284,11 +285,6 @@ class Network(nn.Module):
         return logits if auxiliary_logits is None else (logits, auxiliary_logits)
 
 
-def output_widths(genotype: Genotype, output: Output) -> dict[space.Role, int]:
-    """How many times their channels the outputs of a genotype's cells have."""
-    return {role: width(output, len(genotype.cell(role).concat)) for role in genotype.roles}
-
-
 def build(
     genotype: Genotype,
     channels: int = 36,
@@ -316,8 +312,7 @@ def build(
         stem=(stem, ("cifar", "imagenet")),
         output=(output, get_args(Output)),
     )
-    widest = max(output_widths(genotype, output).values())
-    if problems := check_network(genotype.shape, cells, widest, stem):
+    if problems := genotype_problems(genotype, cells, output, stem):
         raise ValueError("; ".join(problems))
     if stem == "imagenet" and channels % 2:
         raise ValueError(

@@ -98,7 +98,7 @@ def skip(c: int, stride: int) -> nn.Module:
 
 
 class Zero(nn.Module):
-    """No connection. Only a supernet has it."""
+    """No connection."""
 
     def __init__(self, c: int, stride: int) -> None:
         super().__init__()

@@ -153,13 +153,16 @@ class Supernet(nn.Module):
         images: Tensor,
         generator: torch.Generator | None = None,
         active: Active | None = None,
+        mixing: Mapping[Role, list[Tensor]] | None = None,
     ) -> Tensor:
         """Logits. Only `active` candidates are computed, of all cells of a role; by default, all.
 
         The weights of the others get no gradient (`None`), and their running statistics stay.
+        Candidates are mixed by `mixing`, if it is there, and not as the relaxation says.
         """
         images = images.contiguous(memory_format=torch.channels_last)
-        mixing = self.mixing(generator)
+        if mixing is None:
+            mixing = self.mixing(generator)
         before_last, last = self.stem(images)
         for index, cell in enumerate(self.search_cells):
             before_last, last = self.entering(index, before_last, last)

@@ -9,10 +9,10 @@ from prnas.report.plain_data import rounded
 from prnas.runs.records import CycleRecord, Evidence
 from prnas.space.analysis import statistics
 from prnas.space.change import Change, EdgeChange
-from prnas.space.genotype import MAX_NODES, ROLES, Role
 from prnas.space.operations import CATEGORIES, Operation, from_label
 from prnas.space.pools import edge_positions
 from prnas.space.scores import Scores, softmax
+from prnas.space.shape import DARTS, MAX_NODES, CellShape, Role
 
 ALWAYS_SHOWN = ("conv", "pool", "skip")  # categories; others, when a pool has held one
 Edges = list[list[Operation]]  # the candidates of every edge
@@ -21,31 +21,42 @@ Edges = list[list[Operation]]  # the candidates of every edge
 class Cycles:
     """Operations and morphisms are numbered as they appear: each is named once in the page."""
 
-    def __init__(self, nodes: int | None, initial: Sequence[Any], scores: Scores = softmax) -> None:
-        self._scores = scores
+    def __init__(
+        self,
+        nodes: int | None,
+        initial: Sequence[Any],
+        scores: Scores = softmax,
+        shape: CellShape = DARTS,
+    ) -> None:
+        self._scores, self._shape = scores, shape
+        self.roles = shape.roles
         self._ops: dict[Operation, int] = {}
         self._morphisms: dict[str, int] = {}
-        self._steps: dict[Role, list[Any]] = {role: [] for role in ROLES}
+        self._steps: dict[Role, list[Any]] = {role: [] for role in self.roles}
         # Statistics of the pools that each cycle trained, and in the end of what remained.
-        self.pools: dict[Role, list[dict[str, Any]]] = {role: [] for role in ROLES}
-        self.parents: dict[Role, list[float | None]] = {role: [] for role in ROLES}
+        self.pools: dict[Role, list[dict[str, Any]]] = {role: [] for role in self.roles}
+        self.parents: dict[Role, list[float | None]] = {role: [] for role in self.roles}
         # At each cycle's end, the shares of decisions that are beyond chance, and against the odds.
         self.supported: list[float | None] = []
         self.contradicted: list[float | None] = []
         self.discoverable: int | None = None  # operations that a cell can have at all
-        self._seen: dict[Role, set[Operation]] = {role: set() for role in ROLES}
+        self._seen: dict[Role, set[Operation]] = {role: set() for role in self.roles}
         self._now: dict[Role, Edges] = {}
-        start = _initial(nodes, initial)
+        start = _initial(nodes, initial, shape)
         if start:
-            for role in ROLES:
+            for role in self.roles:
                 self._set(role, start)
 
     def add(self, record: CycleRecord) -> None:
         change = Change.from_json(record.change)
+        for found in (change.roles, record.pools, record.architecture_weights):
+            if set(found) != set(self.roles):
+                what = f"its cells must be {' and '.join(self.roles)}, got {', '.join(found)}"
+                raise FormatError([f"cycle {record.cycle}: {what:.200}"])
         discoverable = record.statistics.get("discoverable")
         self.discoverable = discoverable if type(discoverable) is int else self.discoverable
         self._add_certainty(record.evidence)
-        for role in ROLES:
+        for role in self.roles:
             edges = [[_operation(label) for label in pool] for pool in record.pools[role]]
             changes = change.cell(role).edges
             weights = record.architecture_weights[role]
@@ -128,7 +139,7 @@ class Cycles:
         return {
             "steps": self._steps,
             "now": now,
-            "positions": _positions(max(map(len, now.values()), default=0)),
+            "positions": _positions(max(map(len, now.values()), default=0), self._shape),
             "operations": [op.label for op in self._ops],
             "types": [op.category for op in self._ops],
             "colors": self.colors,
@@ -145,8 +156,10 @@ def _evidence(
     removal, saliency = evidence.removal.get(role, []), evidence.saliency.get(role, [])
     decisions = evidence.edges.get(role, [])
     sizes = list(map(len, edges))
-    measured = [[len(edge.mean) for edge in worths] for worths in (removal, saliency) if worths]
-    errors = [[len(edge.error) for edge in worths] for worths in (removal, saliency) if worths]
+    kinds = {"removal": removal, "saliency": saliency, "paths": evidence.paths.get(role, [])}
+    kinds = {name: worths for name, worths in kinds.items() if worths}
+    measured = [[len(edge.mean) for edge in worths] for worths in kinds.values()]
+    errors = [[len(edge.error) for edge in worths] for worths in kinds.values()]
     if any(found != sizes for found in [*measured, *errors]) or len(decisions) != len(sizes):
         raise FormatError([f"cycle {cycle}: the evidence fits the {role} cell's pools no more"])
     found: list[dict[str, Any] | None] = []
@@ -156,8 +169,7 @@ def _evidence(
                 None if one[0] is None else list(map(rounded, one))
                 for one in zip(worths[number].mean, worths[number].error, strict=True)
             ]
-            for name, worths in (("removal", removal), ("saliency", saliency))
-            if worths
+            for name, worths in kinds.items()
         }
         if decision is not None:
             numbers = map(rounded, (decision.difference, decision.error, decision.p))
@@ -178,7 +190,7 @@ def _after(ops: Iterable[Operation], change: EdgeChange) -> list[Operation]:
     return [op for op in ops if op not in pruned] + [child.op for child in change.added]
 
 
-def _initial(nodes: int | None, labels: Sequence[Any]) -> Edges:
+def _initial(nodes: int | None, labels: Sequence[Any], shape: CellShape) -> Edges:
     """What the first cycle trains, if the config says it; the first record says it anyway."""
     if nodes is None or not 1 <= nodes <= MAX_NODES:
         return []
@@ -186,10 +198,10 @@ def _initial(nodes: int | None, labels: Sequence[Any]) -> Edges:
         ops = [from_label(label) for label in labels if isinstance(label, str)]
     except ValueError:
         return []
-    return [list(ops) for _ in edge_positions(nodes)] if ops else []
+    return [list(ops) for _ in edge_positions(nodes, shape)] if ops else []
 
 
-def _positions(edges: int) -> list[tuple[int, int]]:
+def _positions(edges: int, shape: CellShape) -> list[tuple[int, int]]:
     """(node's state, input) of every edge; none for a number that no cell has."""
-    cells = map(edge_positions, range(1, MAX_NODES + 1))
+    cells = (edge_positions(nodes, shape) for nodes in range(1, MAX_NODES + 1))
     return next((positions for positions in cells if len(positions) == edges), [])

@@ -11,7 +11,7 @@ from typing import Any
 
 from prnas.report.search_view import SearchView
 from prnas.report.view import View
-from prnas.space.genotype import ROLES, Role
+from prnas.space.shape import Role
 
 Values = Sequence[float | None]  # None is a gap
 PoolValue = Callable[[Mapping[str, Any]], float | None]
@@ -79,11 +79,21 @@ class Plot:
     note: str = ""
 
 
-SECTIONS = {"learning": "Learning", "pools": "What the pools hold", "machine": "Speed and memory"}
+SECTIONS = {
+    "learning": "Learning",
+    "derived": "The genotype, if the search ended now",
+    "pools": "What the pools hold",
+    "machine": "Speed and memory",
+}
 # Beside the headings, by the kind of run.
 NOTES = {
     ("search", "learning"): "weights, architecture: while they were trained, each on its half of "
     "the images; shaded: grace epochs",
+    (
+        "search",
+        "derived",
+    ): "after each epoch, by the architecture weights; nothing in grace epochs, "
+    "when they are equal",
     ("search", "pools"): "steps: the pools that each cycle trained",
 }
 
@@ -116,7 +126,7 @@ def _plain(value: Plot | Format | Line) -> dict[str, Any]:
 def plots_of(view: View) -> list[Plot]:
     """All plots of a run, also those that have nothing to show yet."""
     if isinstance(view, SearchView):
-        plots = [*_search_scores(view), *_columns(view), *_pools(view)]
+        plots = [*_search_scores(view), *_columns(view), *_derived(view), *_pools(view)]
     else:
         plots = [*_training_scores(view), *_columns(view)]
     return sorted(plots, key=lambda plot: tuple(SECTIONS).index(plot.section))
@@ -159,7 +169,9 @@ ONLY = {"drop_path": "training", "architecture_lr": "search"}  # columns of one 
 
 def _columns(view: View) -> Iterator[Plot]:
     for name, title, column, form in COLUMNS:
-        if ONLY.get(column, view.kind) != view.kind or _never_recorded(view, column):
+        if ONLY.get(column, view.kind) != view.kind:
+            continue
+        if column == "architecture_lr" and _never_recorded(view, column):
             continue
         label = LABELS.get(f"{view.kind} {column}", title.lower())
         line = _column(view, column, label, compared=title)
@@ -170,23 +182,37 @@ def _columns(view: View) -> Iterator[Plot]:
 
 def _never_recorded(view: View, column: str) -> bool:
     """Whether a search has had architecture steps without that column, as in older releases."""
-    if column not in ONLY or view.kind != "search":
-        return False
     columns = view.epochs.columns
     steps = any(value is not None for value in columns.get("architecture_loss", ()))
     return steps and all(value is None for value in columns.get(column, ()))
 
 
+def _derived(view: SearchView) -> Iterator[Plot]:
+    """How steady the genotype is that would be derived, and how much of it are skips."""
+    if _never_recorded(view, "skips_normal"):
+        return
+    title = "Edits since the epoch before"
+    line = _column(view, "edits", "edits", compared=title)
+    yield Plot("edits", title, "derived", COUNT, [line], 0.0)
+    lines = _all_cells(
+        view.cycles.roles,
+        lambda role: _column(view, f"skips_{role}", ""),
+        "Share of skips if derived, {} cell",
+    )
+    yield Plot("skips", "Share of skips", "derived", PERCENT, lines, 0.0, 1.0)
+
+
 def _pools(view: SearchView) -> Iterator[Plot]:
     """Statistics of the pools that each cycle trained."""
-    pools = [pool for role in ROLES for pool in view.cycles.pools[role]]
+    roles = view.cycles.roles
+    pools = [pool for role in roles for pool in view.cycles.pools[role]]
     sizes = sorted({size for pool in pools for size in pool["kernels"]}, key=int)
     kernels = {size: KERNEL_COLORS[i % len(KERNEL_COLORS)] for i, size in enumerate(sizes)}
     for name, title, key, colors, label, compared in (
         ("operations", "Operations", "types", view.cycles.colors, "{0}", "Share of {0}, {1} cell"),
         ("kernels", "Kernel sizes of convs", "kernels", kernels, "{0}×{0}", ""),
     ):
-        for role in ROLES:
+        for role in roles:
             lines = [
                 replace(
                     _pool_line(view, _share(key, word), role, label.format(word)),
@@ -198,10 +224,11 @@ def _pools(view: SearchView) -> Iterator[Plot]:
             ]
             title_of_cell = f"{title}, {role} cell"
             yield Plot(f"{name}-{role}", title_of_cell, "pools", PERCENT, lines, 0.0, 1.0)
-    lines = _both_cells(partial(_pool_line, view, itemgetter("similarity")), "Similarity, {} cell")
+    similarity = partial(_pool_line, view, itemgetter("similarity"))
+    lines = _all_cells(roles, similarity, "Similarity, {} cell")
     yield Plot("similarity", "Similarity within a pool", "pools", SIMILARITY, lines, 0.0, 1.0)
     title = "Probability of the parents"
-    lines = _both_cells(partial(_parent_line, view), f"{title}, {{}} cell")
+    lines = _all_cells(roles, partial(_parent_line, view), f"{title}, {{}} cell")
     yield Plot("parents", title, "pools", PERCENT, lines, 0.0)
     ends = [band.end for band in view.bands]
     title = "Decisions beyond chance"
@@ -213,7 +240,7 @@ def _pools(view: SearchView) -> Iterator[Plot]:
         )
     ]
     yield Plot("certainty", title, "pools", PERCENT, lines, 0.0, 1.0, note="5 % by chance alone")
-    lines = _both_cells(partial(_pool_line, view, itemgetter("discovered")))
+    lines = _all_cells(roles, partial(_pool_line, view, itemgetter("discovered")))
     note = f"of {view.cycles.discoverable}" if view.cycles.discoverable else ""
     yield Plot("discovered", "Operations discovered", "pools", COUNT, lines, 0.0, note=note)
 
@@ -252,12 +279,14 @@ def _parent_line(view: SearchView, role: Role) -> Line:
     return Line("", ys, xs=[band.end for band in view.bands[: len(ys)]])
 
 
-def _both_cells(line_of: Callable[[Role], Line], compared: str = "") -> list[Line]:
-    normal, reduction = (
+def _all_cells(
+    roles: Sequence[Role], line_of: Callable[[Role], Line], compared: str = ""
+) -> list[Line]:
+    normal, *reduction = (
         replace(line_of(role), label=f"{role} cell", compared=compared.format(role))
-        for role in ROLES
+        for role in roles
     )
-    return [normal, replace(reduction, color="red", dash=DASHES[1])]
+    return [normal, *(replace(line, color="red", dash=DASHES[1]) for line in reduction)]
 
 
 def compared_plots(views: Sequence[View], names: Sequence[str], scores: bool = True) -> list[Plot]:

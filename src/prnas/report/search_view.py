@@ -1,21 +1,24 @@
 """A search for the page: its cycles, its genotype, its head."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, get_args
 
 from prnas.config.search import RELAXATIONS
 from prnas.data.catalog import ABOUT
+from prnas.io.errors import FormatError
 from prnas.report.cycles import Cycles
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.certainty import verdict
 from prnas.runs.records import CycleRecord, GenotypeRecord, Record
-from prnas.space.genotype import ROLES, Genotype
+from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import DATA_SETS, truth_of
 from prnas.space.network_size import network_size
 from prnas.space.scores import softmax
+from prnas.space.shape import DARTS, CellShape, NetworkKind, Output, shape_from_data
 
-CHANNELS, CELLS = 36, 20  # of the final network whose size is shown, as in the paper
+# Channels and cells of the final network whose size is shown, as in the paper and NAS-Bench-201's.
+FINAL: dict[NetworkKind, tuple[int, int]] = {"darts": (36, 20), "residual": (16, 15)}
 IMAGE = 32  # pixels, of the image that the MACs are for
 ASSUMED_CLASSES = 10  # of images without a name: a search's records do not say it
 
@@ -34,6 +37,7 @@ class SearchView(View):
             whole_at(info.config, "network.nodes"),
             list_at(info.config, "space.initial_pool"),
             RELAXATIONS.get(str(pick(info.config, "architecture.relaxation")), softmax),
+            _shape(info.config),
         )
 
     def add(self, record: Record) -> None:
@@ -73,15 +77,17 @@ class SearchView(View):
             return None
         about = ABOUT.get(text_at(self.info.config, "data.name") or "")
         classes = about.classes if about else ASSUMED_CLASSES
-        output = "mean" if pick(self.info.config, "network.output") == "mean" else "concat"
+        said = pick(self.info.config, "network.output")
+        output: Output = said if said in get_args(Output) else "concat"
+        channels, cells = FINAL[self.genotype.shape.network]
         size = network_size(
-            self.genotype, CHANNELS, CELLS, classes, output=output, image_size=IMAGE
+            self.genotype, channels, cells, classes, output=output, image_size=IMAGE
         )
         return {
             "parameters": size.parameters,
             "macs": size.macs,
-            "channels": CHANNELS,
-            "cells": CELLS,
+            "channels": channels,
+            "cells": cells,
             "classes": classes,
             "assumed": about is None,
             "image": IMAGE,
@@ -91,7 +97,7 @@ class SearchView(View):
     def _genotype(self) -> dict[str, Any] | None:
         if self.genotype is None:
             return None
-        cells = {role: self.genotype.cell(role).edges for role in ROLES}
+        cells = {role: self.genotype.cell(role).edges for role in self.genotype.roles}
         edges = {
             role: [[state, edge.input, edge.op.label] for state, edge in edges]
             for role, edges in cells.items()
@@ -137,6 +143,14 @@ class SearchView(View):
         if validation is None or not isinstance(share, float) or not 0 < share < 1:
             return None
         return round(validation.images * (1 - share) / share)
+
+
+def _shape(config: Any) -> CellShape:
+    """What cells look like; as in DARTS if the config does not say it, or not legibly."""
+    try:
+        return shape_from_data(pick(config, "network.shape") or "darts")
+    except FormatError:
+        return DARTS
 
 
 def _schedule(config: Any) -> list[list[int]]:

@@ -18,7 +18,6 @@ from prnas.runs.integrity import check_records, check_run_config, newest_state, 
 from prnas.runs.names import CONFIG, RECORDS
 from prnas.runs.records import CycleRecord, EpochRecord, Evidence, Record, read_records
 from prnas.space.change import Change
-from prnas.space.genotype import ROLES
 from prnas.space.shape import Role
 
 Row = dict[str, Any]
@@ -26,7 +25,7 @@ RUN = ("run", "task", "seed")
 COLUMNS = (*RUN, "cycle", "epoch", "total_epoch", "grace", "part", "measure", "value")
 CANDIDATE_COLUMNS = (
     *(*RUN, "cycle", "cell", "edge", "candidate", "architecture_weight", "pruned"),
-    *("worth", "worth_error", "saliency", "saliency_error"),
+    *("worth", "worth_error", "saliency", "saliency_error", "path_worth", "path_worth_error"),
 )
 WHOLE = "all"  # The part of a measure that is of the epoch as a whole.
 PARTS = {"testing": "test"}  # What records of seconds call otherwise than records of scores do.
@@ -56,6 +55,11 @@ def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:
     yield next(iter(record.scores)), "learning_rate", record.lr
     if record.architecture_lr is not None:
         yield "architecture", "learning_rate", record.architecture_lr
+    if record.derived is not None:
+        if record.derived.edits is not None:
+            yield "genotype", "edits", record.derived.edits
+        for role, share in record.derived.skips.items():
+            yield "genotype", f"skips_{role}", share
     if record.drop_path is not None:
         yield WHOLE, "drop_path", record.drop_path
     yield WHOLE, "steps", record.steps
@@ -80,7 +84,7 @@ def candidate_rows(folder: Path, name: str) -> Iterator[Row]:
 
 def _candidates(record: CycleRecord, start: Row) -> Iterator[Row]:
     change = Change.from_json(record.change)
-    for role in ROLES:
+    for role in change.roles:
         pools, weights = record.pools[role], record.architecture_weights[role]
         edges = zip(pools, weights, change.cell(role).edges, strict=True)
         for edge, (labels, numbers, changed) in enumerate(edges, 1):
@@ -105,6 +109,7 @@ def _measured(evidence: Evidence | None, role: Role, edge: int, size: int) -> li
     for name, cells in (
         ("worth", evidence.removal if evidence else {}),
         ("saliency", evidence.saliency if evidence else {}),
+        ("path_worth", evidence.paths if evidence else {}),
     ):
         worths = cells.get(role) or [None] * (edge + 1)
         worth = worths[edge]

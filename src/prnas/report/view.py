@@ -15,7 +15,8 @@ from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.runs.records import BatchRecord, EpochRecord, Record, Score
-from prnas.space.genotype import ROLES, Genotype, Role
+from prnas.space.genotype import Genotype
+from prnas.space.shape import Role
 
 Facts = list[tuple[str, str]]
 
@@ -80,6 +81,9 @@ class Epochs:
         names = ("lr", "architecture_lr", "drop_path", "batch", "seconds", "memory")
         row: dict[str, float | None] = {name: getattr(record, name) for name in names}
         row["speed"] = record.images_per_second
+        if record.derived is not None:
+            row["edits"] = record.derived.edits
+            row |= {f"skips_{role}": share for role, share in record.derived.skips.items()}
         for name, score in record.scores.items():
             row[f"{name}_accuracy"] = score.accuracy
             row[f"{name}_error"] = 1 - score.accuracy
@@ -215,7 +219,7 @@ _CLASSES = {
 
 
 def cell_pictures(genotype: Genotype) -> dict[Role, dict[str, Any]]:
-    return {role: _picture_data(draw_cell(genotype.cell(role))) for role in ROLES}
+    return {role: _picture_data(draw_cell(genotype.cell(role))) for role in genotype.roles}
 
 
 def _picture_data(picture: Picture) -> dict[str, Any]:

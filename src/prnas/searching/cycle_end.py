@@ -9,10 +9,11 @@ from prnas.config.search import RELAXATIONS, SearchConfig
 from prnas.runs.records import CycleRecord, Evidence
 from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.statistics import average_statistics, cell_statistics, edge_statistics
-from prnas.space.change import Change
+from prnas.space.change import CellChange, Change
 from prnas.space.derivation import derive
-from prnas.space.genotype import ROLES, Genotype, Role
-from prnas.space.pools import CellWeights, Pools
+from prnas.space.genotype import Genotype
+from prnas.space.pools import CellPools, CellWeights, Pools
+from prnas.space.shape import ROLES, Role
 from prnas.space.worth import EdgeWorth
 
 # Morphing steps that are counted at most: without limits on the space, the numbers explode.
@@ -43,21 +44,27 @@ def prune_and_replace(
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:
-        derivation = config.derivation
-        limits = (derivation.max_skips_normal, derivation.max_skips_reduction)
-        bounds = zip(ROLES, limits, strict=True)
-        most_skips: dict[Role, int] = {role: bound for role, bound in bounds if bound is not None}
-        genotype, change = derive(pools, weights, generator, most_skips, scores, worths=worths)
+        most_skips, output = max_skips(config), config.network.output
+        genotype, change = derive(pools, weights, generator, most_skips, scores, output, worths)
         return Decision(change, pools.apply(change), genotype)
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
-    evolved = [
-        pools.cell(role).evolve(
+    evolved: dict[Role, tuple[CellPools, CellChange]] = {
+        role: pools.cell(role).evolve(
             weights[role], *rule, scores=scores, worths=worths[role] if worths else None
         )
-        for role in ROLES
-    ]
-    (normal, normal_change), (reduction, reduction_change) = evolved
-    return Decision(Change(normal_change, reduction_change), Pools(normal, reduction), None)
+        for role in pools.roles
+    }
+    after = Pools.of({role: cell for role, (cell, _) in evolved.items()})
+    change = Change.of({role: cell_change for role, (_, cell_change) in evolved.items()})
+    return Decision(change, after, None)
+
+
+def max_skips(config: SearchConfig) -> dict[Role, int]:
+    """The bounds on skips of those cells that have one."""
+    derivation = config.derivation
+    limits = (derivation.max_skips_normal, derivation.max_skips_reduction)
+    bounds = zip(ROLES, limits, strict=True)
+    return {role: bound for role, bound in bounds if bound is not None}
 
 
 def cycle_record(
@@ -73,9 +80,9 @@ def cycle_record(
         cycle=number + 1,
         pools={
             role: [[op.label for op in edge.candidates] for edge in pools.cell(role).edges]
-            for role in ROLES
+            for role in pools.roles
         },
-        architecture_weights={role: [list(edge) for edge in weights[role]] for role in ROLES},
+        architecture_weights={role: [list(edge) for edge in weights[role]] for role in pools.roles},
         change=decision.change.to_json(),
         statistics=_statistics(decision.pools, decision.change, config),
         evidence=evidence,
@@ -91,7 +98,7 @@ def _statistics(pools: Pools, change: Change, config: SearchConfig) -> dict[str,
         return data
 
     result: dict[str, Any] = {"average": plain(average_statistics(pools, change))}
-    for role in ROLES:
+    for role in pools.roles:
         cell, changes = pools.cell(role), change.cell(role)
         pairs = zip(cell.edges, changes.edges, strict=True)
         result[role] = {

@@ -13,6 +13,7 @@ from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Worth
 from prnas.searching.budget import budget, cycle_work
 from prnas.searching.cycle_end import Decision
 from prnas.searching.measuring import Measuring, Without
+from prnas.searching.path_worth import PathJudge
 from prnas.space.evidence import Estimate, difference, estimate
 from prnas.space.operations import Operation
 from prnas.space.pools import CellWeights, Pools
@@ -68,18 +69,19 @@ class Judging:
         costs = pass_costs(supernet, (height, width))
         passes = [self._passes(key) * costs.shares[key[0]][key[1]] for key in self._keys]
         work = cycle_work(config, number, search.epoch_images, len(architecture))
-        every = self.last or bool(self.eliminations)
+        every = self.last or self.scoring in ("removal", "blend", "paths")
         self.budget = budget(config, work, passes, costs.overhead, len(architecture), every)
         generator = torch_generator(config.seed, "evidence", number)
         order = architecture[torch.randperm(len(architecture), generator=generator)]
         edges = torch.randperm(len(passes), generator=generator)[: self.budget.edges]
         self.tested = {self._keys[index] for index in edges.tolist()}
         removal, saliency = self.budget.removal_images, self.budget.saliency_images
-        self.measuring = Measuring(search, order[:removal], order[:saliency])
+        self.measuring = Measuring(search, order, removal, saliency)
+        self.paths = PathJudge(search, pools, self.last)
         self.saliency: dict[Role, list[list[tuple[float, ...]]]] = {
             role: [] for role in pools.roles
         }
-        if self.budget.saliency_batches:
+        if self.budget.saliency_batches and self.scoring != "paths":
             self.saliency = self.measuring.saliency(self.budget.saliency_batch)
         self.worths = self._worths()
 
@@ -94,6 +96,8 @@ class Judging:
         """What decides, if it is not the architecture weights."""
         if self.scoring == "weights":
             return None
+        if self.scoring == "paths":
+            return self.paths.worths(self.measuring)
         if self.scoring == "saliency":
             return {role: list(map(one_shot, edges)) for role, edges in self.saliency.items()}
         while asking := {
@@ -120,18 +124,21 @@ class Judging:
         gaps = [one.difference for one in compared.values()]
         gaps += [one.difference for nodes in inputs.values() for one in nodes.values()]
         sure = [gap.mean for gap in gaps if gap.beyond_chance]
+        by_paths = (self.worths or {}).items() if self.scoring == "paths" else ()
         return Evidence(
             scoring=self.scoring,
             renormalise=self.config.architecture.renormalise,
-            images=self.budget.removal_images,
-            saliency_images=self.budget.saliency_images,
+            images=self.measuring.num_images,
+            saliency_images=self.budget.saliency_images if any(self.saliency.values()) else 0,
             passes=self.measuring.num_passes,
-            share=_short(self.budget.share),
+            share=_short(self.paths.share or self.budget.share),
             removal=self._removal(compared),
             saliency={
                 role: [_worth([estimate(sample) for sample in edge]) for edge in edges]
                 for role, edges in self.saliency.items()
             },
+            path_groups=self.paths.num_groups,
+            paths={role: [_worth(edge.estimates) for edge in edges] for role, edges in by_paths},
             edges=self._by_edge(
                 {
                     key: EdgeDecision(
@@ -168,6 +175,11 @@ class Judging:
             scores = self._strengths_of(key)
             if pair := last_and_first(self._candidates(key), scores, gone, no_zero=self.no_zero):
                 pairs[key] = pair
+        if self.scoring == "paths":
+            return {
+                key: Comparison(*pair, self._gap_by_paths(key, *pair))
+                for key, pair in pairs.items()
+            }
         wanted = [_without(key, {one}) for key, pair in pairs.items() for one in pair]
         losses = self.measuring.losses([_ALL, *wanted])
         return {
@@ -178,6 +190,12 @@ class Judging:
             )
             for key, (kept, pruned) in pairs.items()
         }
+
+    def _gap_by_paths(self, key: EdgeKey, kept: int, pruned: int) -> Estimate:
+        """By how much paths with the kept one are better, sampled over groups of paths."""
+        assert self.worths is not None
+        samples = self.worths[key[0]][key[1]].samples
+        return difference(samples[kept], samples[pruned])
 
     def _compared_inputs(self, decision: Decision) -> dict[Role, dict[int, Comparison]]:
         """By node, the last input that it kept against the first that it did not."""
@@ -214,9 +232,15 @@ class Judging:
             return _without(key, everything), _without(key, everything - {kept[key]})
 
         both = [key for nodes in pairs.values() for pair in nodes.values() for key in pair]
-        losses = self.measuring.losses([one for key in both for one in without(key)])
+        by_paths = self.scoring == "paths"
+        losses = (
+            {} if by_paths else self.measuring.losses([one for key in both for one in without(key)])
+        )
 
         def worth(key: EdgeKey) -> list[float]:
+            if by_paths and self.worths is not None:  # of the edge, and of what it keeps
+                contrasts = self.worths[key[0]][key[1]].samples[kept[key]]
+                return [a + b for a, b in zip(self.paths.rises[key], contrasts, strict=True)]
             empty, full = without(key)
             return [a - b for a, b in zip(losses[empty], losses[full], strict=True)]
 
@@ -231,6 +255,8 @@ class Judging:
 
     def _removal(self, compared: Mapping[EdgeKey, Comparison]) -> dict[Role, list[Worth]]:
         """What was measured by removal, of all candidates or of those that were compared."""
+        if self.scoring == "paths":
+            return {role: [] for role in self.pools.roles}
         if self.eliminations:
             return self._by_edge(
                 {key: _worth(one.result().estimates) for key, one in self.eliminations.items()}

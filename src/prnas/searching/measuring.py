@@ -14,12 +14,14 @@ from torch import Tensor
 
 from prnas.data.augment import plain
 from prnas.io.memory import is_out_of_memory, recover_memory
+from prnas.nets.paths import Omitted, path_scores
 from prnas.nets.removal import CandidateIndex, scores_without
 from prnas.nets.saliency import saliencies
 from prnas.runs import faults
 from prnas.runs.events import Validating
 from prnas.searching.budget import PASSES
 from prnas.space.genotype import Role
+from prnas.space.paths import Path
 
 if TYPE_CHECKING:
     from prnas.searching.search import Search
@@ -30,10 +32,11 @@ Without = frozenset[CandidateIndex]
 class Measuring:
     """Measures the supernet of a search on given images, remembering what it has measured."""
 
-    def __init__(self, search: "Search", removal: Tensor, saliency: Tensor) -> None:
+    def __init__(self, search: "Search", half: Tensor, removal: int, saliency: int) -> None:
+        """`half`: the architecture half in an order of its own, the first of which are measured."""
         self.search, self.renormalise = search, search.config.architecture.renormalise
-        self._removal, self._saliency = removal, saliency
-        self._batch = min(search.config.validation.batch, len(removal))
+        self._half, self._removal, self._saliency = half, half[:removal], half[:saliency]
+        self._batch = min(search.config.validation.batch, removal)
         self._losses: dict[Without, tuple[float, ...]] = {}
         self._done, self._total = 0, 0
 
@@ -41,6 +44,11 @@ class Measuring:
     def num_passes(self) -> int:
         """How many sets of candidates were left out."""
         return sum(bool(removed) for removed in self._losses)
+
+    @property
+    def num_images(self) -> int:
+        """Images that were measured without some candidates."""
+        return len(self._removal) if self._losses else 0
 
     def losses(self, wanted: Iterable[Without]) -> Mapping[Without, tuple[float, ...]]:
         """The loss of each image without each of these sets of candidates, and of those before."""
@@ -103,6 +111,29 @@ class Measuring:
             role: [[next(columns) for _ in range(size)] for size in edges]
             for role, edges in sizes.items()
         }
+
+    def path_losses(
+        self, groups: Sequence[Sequence[tuple[Path, Omitted | None]]], batch: int
+    ) -> list[list[float]]:
+        """The mean loss of each path of each group, on a batch of images that its group shares."""
+        supernet, order = self.search.state.supernet, self._half
+
+        def task(indices: Tensor, paths: Sequence[tuple[Path, Omitted | None]]) -> list[float]:
+            scores = path_scores(supernet, *self._images(indices), paths)
+            return scores.loss.double().mean(1).tolist()
+
+        rows = None
+        while rows is None:
+            batches = _split(order, max(len(order) // batch, 1))
+            tasks = [
+                ((batches[number % len(batches)], paths), len(paths))
+                for number, paths in enumerate(groups)
+            ]
+            rows = self._shared_out(tasks, task)
+            if rows is None and batch <= 2:
+                raise faults.out_of_memory(self.search)
+            batch = -(-batch // 2)
+        return rows
 
     def _images(self, indices: Tensor) -> tuple[Tensor, Tensor]:
         run, images = self.search, self.search.data.train

@@ -1,6 +1,7 @@
 """The search's loop: epochs of architecture and weight steps, prune and replace, the genotype."""
 
 import time
+from random import Random
 from typing import Any
 
 from torch import Tensor
@@ -17,16 +18,17 @@ from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, 
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
+from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.searching.execution import SupernetExecution
 from prnas.searching.judging import LEAST_HALF, Judging
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
 from prnas.searching.time_left import epoch_work
 from prnas.searching.travel import architecture_rate
-from prnas.space.genotype import ROLES, Role
 from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
+from prnas.space.shape import Role
 
 
 class Search(Run[SearchConfig, SearchState, SearchResult]):
@@ -71,7 +73,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         """Those of the first cycle's supernet."""
         network, first = config.network, config.schedule.cycles[0]
         return supernet_macs(
-            Pools.initial(network.nodes, config.space.initial_pool),
+            Pools.initial(network.nodes, config.space.initial_pool, network.shape),
             first.channels or network.channels,
             first.cells or network.cells,
             data.num_classes,
@@ -132,8 +134,22 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         cycles, position = self.config.schedule.cycles, self.state.position
         return sum(cycle.epochs for cycle in cycles[: position.cycle]) + position.epoch
 
-    def epoch_facts(self) -> dict[str, Any]:
-        return {"architecture_lr": self.state.epoch.architecture_lr}
+    def conclude_epoch(self) -> dict[str, Any]:
+        """See what genotype the architecture weights would derive; warn if skips take over."""
+        state, before = self.state, self.state.derived
+        facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
+        with state.timed("other"):
+            pools, weights = state.supernet.pools, self._architecture_weights()
+            now = derived_now(self.config, pools, weights)
+            if now is None:
+                return facts
+            state.derived = now
+            facts["derived"] = derived_record(now, before)
+            by_weights = self.config.architecture.scoring in ("weights", "blend")
+            if by_weights and (text := warning(now, before)) is not None:
+                place = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
+                self.emit("on_message", f"{place}: {text}")
+        return facts
 
     def validate(self) -> dict[str, Score]:
         """On the architecture half, with the supernet as it is."""
@@ -143,7 +159,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state.supernet.relaxation.progress = self.progress  # a resumed search has taken no step yet
         with state.timed("validation"):
             indices = self.indices["architecture"]
-            tally, _ = evaluate(self, state.supernet, self.data.train, indices)
+            tally, _ = evaluate(self, self.step.validated(), self.data.train, indices)
         return {"validation": tally.score}
 
     def more_state(self) -> dict[str, Any]:
@@ -160,9 +176,13 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         start = time.perf_counter()
         judging = Judging(self, pools, weights) if self._measures else None
         worths = judging.worths if judging else None
-        rest = (pools, weights, state.decisions, worths)
+        # A search that is stopped while it measures decides anew: with the same random numbers.
+        decisions = Random()
+        decisions.setstate(state.decisions.getstate())
+        rest = (pools, weights, decisions, worths)
         decision = prune_and_replace(self.config, position.cycle, *rest)
         evidence = judging.evidence(decision) if judging else None
+        state.decisions = decisions
         measured = time.perf_counter() - start
         record = cycle_record(self.config, position.cycle, pools, weights, decision, evidence)
         self.probe.reset()  # the next batch size follows from training, not from this
@@ -200,7 +220,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
                 edge.detach().cpu().double().tolist()
                 for edge in supernet.architecture_weights(role)
             ]
-            for role in ROLES
+            for role in supernet.pools.roles
         }
 
     def _compile(self) -> None:

@@ -33,13 +33,17 @@ class SearchState(RunState):
         self.config, self.data, self.processes = config, data, processes
         self.decisions = Random(config.seed)
         self.genotype: Genotype | None = None  # after the last cycle
-        pools = Pools.initial(config.network.nodes, config.space.initial_pool)
+        self.derived: Genotype | None = None  # what the last epoch that could would have derived
+        network = config.network
+        pools = Pools.initial(network.nodes, config.space.initial_pool, network.shape)
         if saved is not None:
             if self.position.epoch > self.cycle.epochs:
                 raise ValueError(f"the cycle has {self.cycle.epochs} epochs")
             version, numbers, gauss = saved["decisions"]
             self.decisions.setstate((version, tuple(numbers), gauss))
             pools = Pools.from_json(saved["pools"])
+            if (derived := saved.get("derived")) is not None:
+                self.derived = Genotype.from_json(derived)
             if self.position.done:
                 self.genotype = Genotype.from_json(saved["genotype"])
         self.supernet = self._build(pools)
@@ -124,4 +128,5 @@ class SearchState(RunState):
             "decisions": self.decisions.getstate(),
             "pools": self.supernet.pools.to_json(),
             "genotype": self.genotype.to_json() if self.genotype else None,
+            "derived": self.derived.to_json() if self.derived else None,
         }

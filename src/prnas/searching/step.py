@@ -3,10 +3,14 @@
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.config import search as config
+from prnas.nets.paths import path_logits
+from prnas.nets.removal import undisturbed
 from prnas.runs.attempt import Outcome, attempt
+from prnas.space.paths import path_number
 
 if TYPE_CHECKING:
     from prnas.searching.search import Search
@@ -39,13 +43,21 @@ class SearchStep(ABC):
         images, labels = search.next_images(part)
         with state.timed(part), state.supernet.training_only(part):
             with search.processes.autocast():
-                logits = state.supernet(images, state.generators["dropout"])
+                logits = self.logits(images)
                 loss = objective = F.cross_entropy(logits, labels)
                 penalty = state.supernet.penalty() if part == "architecture" else None
                 if penalty is not None:
                     objective = loss + penalty
             search.processes.scaled(objective).backward()
             return Outcome.of(loss, logits, labels)
+
+    def logits(self, images: Tensor) -> Tensor:
+        """What the supernet makes of a batch in training."""
+        return self.search.state.supernet(images, self.search.state.generators["dropout"])
+
+    def validated(self) -> nn.Module:
+        """What is validated after an epoch: the whole supernet, unless a step trains another."""
+        return self.search.state.supernet
 
     def update(self, part: Part, outcome: Outcome) -> None:
         """Let a part's parameters follow their gradients, and count the images."""
@@ -92,11 +104,59 @@ class WeightStep(FirstOrderStep):
         self.train("weights")
 
 
-_CLASSES: dict[str, type[SearchStep]] = {kind.name: kind for kind in (FirstOrderStep, WeightStep)}
+class SampledStep(WeightStep):
+    """Each step trains one candidate on every edge, drawn fairly; no architecture weights.
+
+    So each candidate learns to work without the others of its edge, as it will in the final
+    network, and a step costs a fraction of one that trains them all.
+    """
+
+    name = "sampled"
+    weights_cost = 0.25
+
+    def logits(self, images: Tensor) -> Tensor:
+        state = self.search.state
+        path = path_number(
+            state.supernet.pools,
+            self.search.config.seed,
+            f"train/{state.position.cycle}",
+            state.position.cycle_step,
+        )
+        return path_logits(state.supernet, images, path, state.generators["dropout"])
+
+    def validated(self) -> nn.Module:
+        return ValidatedPaths(self.search)
+
+
+class ValidatedPaths(nn.Module):
+    """Every batch of a validation takes another path, normalised by its own statistics."""
+
+    def __init__(self, search: "Search") -> None:
+        super().__init__()
+        state = search.state
+        self.supernet, self.number = state.supernet, 0
+        self.drawn_by = (search.config.seed, f"validation/{state.position.cycle}")
+
+    def forward(self, images: Tensor) -> Tensor:
+        path = path_number(self.supernet.pools, *self.drawn_by, self.number)
+        self.number += 1
+        with undisturbed(self.supernet, training=True):
+            return path_logits(self.supernet, images, path)
+
+
+_CLASSES: dict[str, type[SearchStep]] = {
+    kind.name: kind for kind in (FirstOrderStep, WeightStep, SampledStep)
+}
 
 
 def register(kind: type[SearchStep]) -> None:
-    """Let configs name a step that is not part of prnas."""
+    """Let configs name a step that is not part of prnas.
+
+    A program may register it again, e.g. in a notebook; the names of prnas are taken.
+    """
+    known = _CLASSES.get(kind.name, kind)
+    if known is not kind and known.__module__ == __name__:
+        raise ValueError(f"'{kind.name}' is a step of prnas; give yours another name")
     _CLASSES[kind.name] = kind
     if kind.name not in config.STEPS:
         config.STEPS.append(kind.name)

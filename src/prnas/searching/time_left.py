@@ -7,7 +7,7 @@ from prnas.space.pools import edge_positions
 
 # In units of one separable 3x3 convolution, as the `cost` of an operation:
 KERNEL_COST = 1.4  # a convolution of the largest kernel
-CELL_COST = 2.0  # the two 1x1 convolutions that every cell begins with
+CELL_COST = 2.0  # the two 1x1 convolutions that every cell of DARTS' network begins with
 # In units of an ordinary weight step on as many images, as measured on a CPU (the step itself says
 # what its parts cost):
 VALIDATION = 0.15  # forward only, in large batches
@@ -23,10 +23,11 @@ def epoch_work(config: SearchConfig, number: int) -> list[float]:
     """
     step = step_type(config.architecture)
     cycle = config.schedule.cycles[number]
-    edges = len(edge_positions(config.network.nodes))
+    edges = len(edge_positions(config.network.nodes, config.network.shape))
     cells = cycle.cells or config.network.cells
     channels = cycle.channels or config.network.channels
-    supernet = cells * channels * (edges * pool_costs(config)[number] + CELL_COST)
+    inputs = CELL_COST if config.network.shape.network == "darts" else 0.0
+    supernet = cells * channels * (edges * pool_costs(config)[number] + inputs)
     share = config.data.architecture_share
     work: list[float] = []
     for epoch in range(cycle.epochs):

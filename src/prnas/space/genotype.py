@@ -24,7 +24,6 @@ from prnas.space.shape import Role as Role
 
 FORMAT = "prnas-genotype"
 VERSION = 1
-NUM_INPUTS = 2  # of a cell of DARTS' shape
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from prnas.space.shape import DARTS, CellShape, Role
+from prnas.space.genotype import Genotype
+from prnas.space.shape import DARTS, CellShape, Output, Role, width
 
 Stem = Literal["cifar", "imagenet"]
 
@@ -38,8 +39,19 @@ def num_stem_channels(channels: int, stem: Stem = "cifar", shape: CellShape = DA
     return 3 * channels if stem == "cifar" and shape.network == "darts" else channels
 
 
-def check_network(shape: CellShape, cells: int, width: int = 1, stem: Stem = "cifar") -> list[str]:
-    """What is wrong with a network of so many cells of this shape."""
+def output_widths(genotype: Genotype, output: Output) -> dict[Role, int]:
+    """How many times their channels the outputs of a genotype's cells have."""
+    return {role: width(output, len(genotype.cell(role).concat)) for role in genotype.roles}
+
+
+def genotype_problems(genotype: Genotype, cells: int, output: Output, stem: Stem) -> list[str]:
+    """What is wrong with such a network of a genotype's cells."""
+    widest = max(output_widths(genotype, output).values())
+    return check_network(genotype.shape, cells, widest, stem)
+
+
+def check_network(shape: CellShape, cells: int, widest: int = 1, stem: Stem = "cifar") -> list[str]:
+    """What is wrong with a network of so many cells of this shape, and outputs of this width."""
     if shape.network == "darts":
         return []
     problems: list[str] = []
@@ -48,7 +60,7 @@ def check_network(shape: CellShape, cells: int, width: int = 1, stem: Stem = "ci
             f"cells must be a multiple of 3, as many before as between and after the two residual "
             f"blocks, got {cells}"
         )
-    if width > 1:
+    if widest > 1:
         problems.append(
             "output must be mean, sum or last in a residual network: its cells keep their channels"
         )
@@ -61,13 +73,13 @@ def plan_cells(
     cells: int,
     channels: int,
     stem_channels: int,
-    width: Mapping[Role, int],
+    widths: Mapping[Role, int],
     after_reduction: bool = False,
     shape: CellShape = DARTS,
 ) -> tuple[list[CellPlan], int]:
     """All cells of a network, and the channels of its last one.
 
-    `width` is how many times its channels a cell's output has. `after_reduction` says that the
+    `widths` say how many times its channels a cell's output has. `after_reduction` says that the
     stem halves between the first cell's two inputs.
     """
     if shape.network == "residual":
@@ -81,7 +93,7 @@ def plan_cells(
         if reduces:
             channels *= 2
         plans.append(CellPlan(role, before_last, last, channels, after_reduction, reduces))
-        before_last, last = last, width[role] * channels
+        before_last, last = last, widths[role] * channels
         after_reduction = reduces
     return plans, last
 

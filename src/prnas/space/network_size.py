@@ -11,7 +11,13 @@ from prnas.space.layer_size import (
     halved,
     pointwise_bn_size,
 )
-from prnas.space.network_plan import CellPlan, Stem, num_stem_channels, plan_cells
+from prnas.space.network_plan import (
+    CellPlan,
+    Stem,
+    num_stem_channels,
+    output_widths,
+    plan_cells,
+)
 from prnas.space.operations import Operation
 from prnas.space.pools import Pools
 from prnas.space.shape import CellShape, Output, width
@@ -35,7 +41,7 @@ def network_size(
     pixels = (image_size, image_size) if isinstance(image_size, int) else image_size
     shape = genotype.shape
     stem_channels = num_stem_channels(channels, stem, shape)
-    widths = {role: width(output, len(genotype.cell(role).concat)) for role in genotype.roles}
+    widths = output_widths(genotype, output)
     plans, c_out = plan_cells(cells, channels, stem_channels, widths, stem == "imagenet", shape)
     total, pixels = _stem(stem, input_channels, stem_channels, pixels)
     for plan in plans:

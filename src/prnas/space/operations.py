@@ -237,7 +237,7 @@ class Skip(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Zero(Operation):
-    """No connection. Only DARTS-style baselines hold it, and no genotype keeps it."""
+    """No connection. A genotype keeps it only where nodes read all states (see `CellShape`)."""
 
     category = "zero"
     rank = 0

@@ -7,9 +7,10 @@ in how a cell's output is made, and in the operations.
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 from prnas.io.errors import suggestion
+from prnas.io.reading import validated
 from prnas.space.checks import STRICT, checked_int, checked_tuple
 
 T = TypeVar("T")
@@ -94,6 +95,12 @@ def shape_data(value: Any) -> Any:
 
 # A shape as a field of another value: an object, or one of the names.
 ShapeField = Annotated[CellShape, BeforeValidator(shape_data), PlainSerializer(shape_to_data)]
+_ADAPTER: TypeAdapter[CellShape] = TypeAdapter(ShapeField)
+
+
+def shape_from_data(data: Any) -> CellShape:
+    """A shape from parsed YAML or JSON; a `FormatError` names every problem."""
+    return validated(_ADAPTER, data, "shape")
 
 
 def by_role(role: Role, normal: T, reduction: T | None) -> T:

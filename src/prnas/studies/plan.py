@@ -10,7 +10,7 @@ from typing import Any, Literal
 from prnas.config import recipes
 from prnas.config.recipes import KINDS
 from prnas.config.retrain import RetrainConfig
-from prnas.config.search import SearchConfig
+from prnas.config.search import NetworkConfig, SearchConfig
 from prnas.config.sections import RunConfig
 from prnas.io.errors import FormatError, UserError
 from prnas.io.paths import exists
@@ -43,13 +43,14 @@ class Row:
             assert self.config is not None
             # As far as the search could have come: one morphing step in each cycle that replaces.
             steps = sum(cycle.morphisms > 0 for cycle in self.config.schedule.cycles)
-            return _random_cells(self.config.space, steps, self.config.network.nodes, seed)
+            return _random_cells(self.config.space, steps, self.config.network, seed)
         return self.cell
 
 
 @lru_cache(maxsize=10_000)
-def _random_cells(space: Setting, steps: int, num_nodes: int, seed: int) -> Genotype:
-    return random_genotype(_operations(space, steps), Random(f"random cell {seed}"), num_nodes)
+def _random_cells(space: Setting, steps: int, network: NetworkConfig, seed: int) -> Genotype:
+    operations, generator = _operations(space, steps), Random(f"random cell {seed}")
+    return random_genotype(operations, generator, network.nodes, network.shape, network.output)
 
 
 @lru_cache(maxsize=100)

@@ -7,8 +7,8 @@ from prnas.config.search import SearchConfig
 from prnas.runs.records import Evidence
 from prnas.space.analysis.statistics import PoolStatistics, average_statistics, cell_statistics
 from prnas.space.change import CellChange, Change
-from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import CellPools, Pools
+from prnas.space.shape import Role
 from prnas.terminal.amounts import counted
 from prnas.terminal.evidence_lines import in_a_line
 
@@ -25,7 +25,7 @@ def heading(config: SearchConfig, cycle: int, pools: str) -> str:
 
 def pools_in_short(pools: Pools) -> str:
     """'28 pools of 6 (50 % conv, 33 % pool, 17 % skip)'."""
-    sizes = [len(pool.candidates) for role in ROLES for pool in pools.cell(role).edges]
+    sizes = [len(pool.candidates) for role in pools.roles for pool in pools.cell(role).edges]
     least, most = min(sizes), max(sizes)
     size = str(most) if least == most else f"{least} to {most}"
     return f"{len(sizes)} pools of {size} ({shares(average_statistics(pools))})"
@@ -44,7 +44,7 @@ def ending(
     change: Change, pools: Pools, evidence: Evidence | None = None
 ) -> list[tuple[Role, list[str]]]:
     """For each cell: what was pruned, how sure that is, what is new, what its pools hold now."""
-    lines = [(role, _cell(change.cell(role), pools.cell(role))) for role in ROLES]
+    lines = [(role, _cell(change.cell(role), pools.cell(role))) for role in pools.roles]
     if evidence is not None:
         for role, texts in lines:
             if sure := in_a_line(evidence, role, pools.cell(role)):

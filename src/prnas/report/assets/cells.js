@@ -1,9 +1,9 @@
 // The cells, evolving: a slider over cycles, for every edge its pool, and the genotype at the end.
 import { el, patch, replace } from "./dom.js";
 import { show } from "./format.js";
-import { drawPicture, ROLES } from "./picture.js";
+import { drawPicture } from "./picture.js";
 import { toolButton } from "./timeline.js";
-import { edgeName, TreeView } from "./tree.js";
+import { edgeName, numInputs, TreeView } from "./tree.js";
 
 // In the cramped boxes a conv is told by its sizes alone: nothing else is.
 const brief = (label) => label.replace(/^conv /, "");
@@ -16,6 +16,8 @@ function worthOf(evidence, index) {
   const removal = evidence?.removal?.[index];
   const saliency = evidence?.saliency?.[index];
   if (removal) said.push(`without it the loss rises by ${signed(removal[0])} ± ${show.short(removal[1])}`);
+  const paths = evidence?.paths?.[index];
+  if (paths) said.push(`paths with it are better by ${signed(paths[0])} ± ${show.short(paths[1])}`);
   if (saliency) said.push(`its gradient foretells ${signed(saliency[0])} ± ${show.short(saliency[1])}`);
   return said.join("; ");
 }
@@ -170,7 +172,7 @@ export class CellsView {
       );
     patch(
       this.panels,
-      ROLES.map((role) =>
+      Object.keys(this.run.cycles.steps).map((role) =>
         el(
           "section",
           { class: `cell-panel ${genotype ? "drawn" : ""}` },
@@ -197,7 +199,7 @@ export class CellsView {
     );
     if (positions.length === edges.length) {
       [...grid.children].forEach((card, number) => {
-        card.style.setProperty("--row", positions[number][0] - 1);
+        card.style.setProperty("--row", positions[number][0] - numInputs(positions) + 1);
         card.style.setProperty("--column", positions[number][1] + 1);
       });
     }
@@ -245,7 +247,7 @@ export class CellsView {
         el("small", null, `${morphisms[morphism]} of ${brief(operations[parent])}`),
       );
     });
-    const title = positions[number] ? edgeName(positions[number]) : `edge ${number + 1}`;
+    const title = positions[number] ? edgeName(positions, number) : `edge ${number + 1}`;
     return el(
       "button",
       {

@@ -4,7 +4,7 @@ import { ChartGroup } from "./charts.js";
 import { confusionSection } from "./confusion.js";
 import { el, fill, name, plain, svg, table } from "./dom.js";
 import { duration, NONE, plural, show, spread } from "./format.js";
-import { drawPicture, ROLES } from "./picture.js";
+import { drawPicture } from "./picture.js";
 import { ticks } from "./scale.js";
 import { Timeline } from "./timeline.js";
 
@@ -243,12 +243,12 @@ export function genotypesSection({ comparison, runs, names }) {
       { class: "genotypes" },
       sameGenotypes(drawn, runs).map((same) => {
         const together = same.map((i) => names[i]).join(", ");
-        const cells = ROLES.map((role) =>
+        const cells = Object.entries(runs[same[0]].genotype.pictures).map(([role, picture]) =>
           el(
             "div",
             { class: "scroll", tabindex: "0", role: "group" },
             el("p", { class: "caption" }, `${role} cell`),
-            drawPicture(runs[same[0]].genotype.pictures[role], `The ${role} cell of ${plain(together).slice(0, 80)}`),
+            drawPicture(picture, `The ${role} cell of ${plain(together).slice(0, 80)}`),
           ),
         );
         return el("article", null, el("h3", null, name(together)), cells);

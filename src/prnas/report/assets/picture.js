@@ -1,8 +1,6 @@
 // Drawings that prnas laid out, as SVG in the page's own colours.
 import { el, svg } from "./dom.js";
 
-export const ROLES = ["normal", "reduction"];
-
 export function drawPicture(data, label) {
   const [width, height] = data.size;
   const items = data.items.map((item) => {
@@ -42,7 +40,7 @@ function curvePath(points) {
 
 export function genotypeSection(genotype, title) {
   if (!genotype) return null;
-  const panels = ROLES.map((role) =>
+  const panels = Object.entries(genotype.pictures).map(([role, picture]) =>
     el(
       "section",
       { class: "cell-panel drawn" },
@@ -50,7 +48,7 @@ export function genotypeSection(genotype, title) {
       el(
         "div",
         { class: "scroll", tabindex: "0", role: "group" },
-        drawPicture(genotype.pictures[role], `The ${role} cell`),
+        drawPicture(picture, `The ${role} cell`),
       ),
     ),
   );

@@ -3,7 +3,7 @@ import { el, name, patch, plain, table } from "./dom.js";
 import { DotPlot, KINDS, Scatter } from "./dots.js";
 import { duration, missing, NONE, plural, show } from "./format.js";
 import { commandList, factList, tile } from "./head.js";
-import { drawPicture, ROLES } from "./picture.js";
+import { drawPicture } from "./picture.js";
 
 const KIND_NAMES = { search: "a search", random: "random cells", cell: "a known cell" };
 const BEGUN = ["done", "running", "stopped", "wrong"];
@@ -439,6 +439,8 @@ function smallGenotype({ seeds, more, error, pictures }, row) {
     "article",
     null,
     el("p", { class: "caption" }, caption || "not trained yet"),
-    ROLES.map((role) => drawPicture(pictures[role], `The ${role} cell of ${plain(row.name)} ${whose}`)),
+    Object.entries(pictures).map(([role, picture]) =>
+      drawPicture(picture, `The ${role} cell of ${plain(row.name)} ${whose}`),
+    ),
   );
 }

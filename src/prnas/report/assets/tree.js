@@ -1,13 +1,17 @@
 // The family tree of an edge: every operation it ever held, from whom it came, how long it stayed.
 import { el, patch, replace, svg } from "./dom.js";
 import { missing, plural, show } from "./format.js";
-import { ROLES } from "./picture.js";
 
 const ROW = 30;
 const BAR = 16;
 
-const stateName = (state) => (state < 2 ? `c(k−${2 - state})` : `B${state - 1}`);
-export const edgeName = ([target, source]) => `${stateName(source)} → ${stateName(target)}`;
+// The first edge leads to the first node, which comes after the inputs.
+export const numInputs = (positions) => positions[0][0];
+const stateName = (state, inputs) => (state < inputs ? `c(k−${inputs - state})` : `B${state - inputs + 1}`);
+export const edgeName = (positions, number) => {
+  const [target, source] = positions[number];
+  return [source, target].map((state) => stateName(state, numInputs(positions))).join(" → ");
+};
 
 // One entry for each stay in the pool, children after their parents: {op, parent, morphism, from, to, …}.
 function lifetimes(cycles, role, number) {
@@ -72,7 +76,7 @@ export class TreeView {
     this.choiceKey = key;
     replace(
       this.choice,
-      ROLES.map((role) =>
+      Object.keys(cycles.steps).map((role) =>
         el(
           "optgroup",
           { label: `${role} cell` },
@@ -80,7 +84,7 @@ export class TreeView {
             el(
               "option",
               { value: `${role}-${number}` },
-              `${role}: ${cycles.positions[number] ? edgeName(cycles.positions[number]) : number + 1}`,
+              `${role}: ${cycles.positions[number] ? edgeName(cycles.positions, number) : number + 1}`,
             ),
           ),
         ),
