@@ -221,6 +221,28 @@ def test_a_search_by_removal_goes_on_bit_for_bit(
     assert_same_run(folder, by_removal)
 
 
+@pytest.mark.parametrize("scoring", ["removal", "saliency"])
+def test_cells_of_one_kind_are_measured_as_well(images: Path, scoring: str) -> None:
+    architecture = {"scoring": scoring, "step": "none", "renormalise": True}
+    space = {
+        "name": "small",
+        "limits": {"kernel_min": 1, "kernel_max": 3, "dilation_max": 1, "depth_max": 0},
+        "initial_pool": ["zero", "skip", "plain 1x1"],
+    }
+    changes = {
+        **REMOVAL,
+        "space": space,
+        "architecture": architecture,
+        "network": {"shape": "nasbench201", "nodes": 2, "output": "last"},
+    }
+    result = start(small_config(images, **changes))
+    for record in result.cycles:
+        found = evidence_of(record)
+        assert list(found.removal) == list(found.edges) == ["normal"]
+        assert found.decisions == 3  # all inputs of a node are kept: only operations are chosen
+        assert found.inputs == {"normal": []}
+
+
 class Together:
     """Two processes, one after the other: the second knows what the first has found."""
 

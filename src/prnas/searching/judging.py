@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from prnas.config.choices import Scoring
 from prnas.config.search import RELAXATIONS
@@ -116,6 +117,12 @@ class Judging:
             role: [found[key] for key in found if key[0] == role] for role in self.pools.roles
         }
         return {role: blended(cell) for role, cell in cells.items()} if blend else cells
+
+    def strengths(self) -> list[Tensor]:
+        """What decides, as numbers that all processes must agree about."""
+        worths = (self.worths or {}).values()
+        values = [value for edges in worths for edge in edges for value in edge.strengths]
+        return [torch.tensor(values, dtype=torch.float64)]
 
     def evidence(self, decision: Decision) -> Evidence:
         """How sure the decision is, by losses without what it kept and without what it pruned."""
