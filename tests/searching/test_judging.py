@@ -18,7 +18,7 @@ from prnas.runs.records import CycleRecord, Evidence
 from prnas.runs.run import Stopped
 from prnas.searching import search as search_module
 from prnas.searching.api import resume, start
-from prnas.searching.budget import affordable, budget, cycle_work
+from prnas.searching.budget import Budget, affordable, budget, cycle_work
 from prnas.searching.judging import Judging
 from prnas.searching.measuring import Measuring
 from prnas.space.change import Change
@@ -31,7 +31,7 @@ from tests.support.watching import Watch, assert_same_run, folder_of, last_state
 # Removal decides, so that architecture steps can go.
 REMOVAL: dict[str, Any] = {
     "architecture": {"scoring": "removal", "step": "none"},
-    "evidence": {"images": 16},
+    "evidence": {"images": 16, "share": 1e5},  # as a tiny search cannot afford
     "schedule": {
         "cycles": [
             {"epochs": 1, "grace_epochs": 0, "morphisms": 1, "candidates": 3},
@@ -118,7 +118,7 @@ class Watched(Judging):
                 kept = [pool.candidates[index] for index in left]
                 pruned = {one.op for one in decision.change.cell(role).edges[edge].pruned}
                 assert [op for op in pool.candidates if op not in pruned] == kept
-        batches = torch.tensor_split(measuring._saliency, 2)
+        batches = torch.tensor_split(measuring._saliency, self.budget.saliency_batches)
         single = [
             saliencies(supernet, *measuring._images(batch), renormalise=renormalise)
             for batch in batches
@@ -221,6 +221,28 @@ def test_a_search_by_removal_goes_on_bit_for_bit(
     assert_same_run(folder, by_removal)
 
 
+@pytest.mark.parametrize("scoring", ["removal", "saliency"])
+def test_cells_of_one_kind_are_measured_as_well(images: Path, scoring: str) -> None:
+    architecture = {"scoring": scoring, "step": "none", "renormalise": True}
+    space = {
+        "name": "small",
+        "limits": {"kernel_min": 1, "kernel_max": 3, "dilation_max": 1, "depth_max": 0},
+        "initial_pool": ["zero", "skip", "plain 1x1"],
+    }
+    changes = {
+        **REMOVAL,
+        "space": space,
+        "architecture": architecture,
+        "network": {"shape": "nasbench201", "nodes": 2, "output": "last"},
+    }
+    result = start(small_config(images, **changes))
+    for record in result.cycles:
+        found = evidence_of(record)
+        assert list(found.removal) == list(found.edges) == ["normal"]
+        assert found.decisions == 3  # all inputs of a node are kept: only operations are chosen
+        assert found.inputs == {"normal": []}
+
+
 class Together:
     """Two processes, one after the other: the second knows what the first has found."""
 
@@ -253,8 +275,9 @@ def test_two_processes_find_what_one_does(images: Path, monkeypatch: pytest.Monk
             try:
                 for rank in (0, 1):
                     search.processes = Together(real, rank, said)
-                    two = Measuring(search, one._removal, one._saliency)
-                    losses, saliency = two.losses(wanted), two.saliency()
+                    two = Measuring(search, one._half, len(one._removal), len(one._saliency))
+                    losses = two.losses(wanted)
+                    saliency = two.saliency(self.budget.saliency_batch)
             finally:
                 search.processes = real
             assert {key: losses[key] for key in wanted} == {key: one._losses[key] for key in wanted}
@@ -290,13 +313,40 @@ def test_counted_work() -> None:
     assert cycle_work(config, 0, 48, 40) == 3 * 2 * 48 + 1.5 * 48 + 2 * 40
     without = small_config(Path("images.npz"), **REMOVAL)
     assert cycle_work(without, 0, 48, 40) == 3 * 48 + 40
-    # A fifth of 1e5 units, 0.9 of it for 10 passes: 1800 units each, of 128 images and 32 more.
-    found = budget(config, 1e5, 10.0, 32.0, 10**6)
-    assert found.saliency_images == 1000
-    assert found.removal_images == 1024  # no more than the config says
-    assert budget(config, 1e4, 10.0, 32.0, 10**6).removal_images == 128
-    assert budget(config, 10.0, 10.0, 32.0, 10**6).removal_images == 32  # the least
-    assert budget(config, 10.0, 10.0, 32.0, 20).removal_images == 20  # no more than there are
+
+
+def plan(
+    work: float, scoring: str = "weights", half: int = 10**6, all_edges: bool = False
+) -> Budget:
+    """With 5 edges of 2 passes each, and an overhead of 32 images; a fifth of the work."""
+    step = "first-order" if scoring == "weights" else "none"
+    architecture = {"scoring": scoring, "step": step}
+    config = small_config(Path("images.npz"), architecture=architecture)
+    return budget(config, work, [2.0] * 5, 32.0, half, all_edges)
+
+
+def test_budgets() -> None:
+    # A tenth of 2e5 units is for saliency: batches of 8 images, twice 8 + 32 units each.
+    found = plan(1e6)
+    assert (found.saliency_batches, found.saliency_batch) == (128, 8)  # all 1024 images
+    assert (found.removal_images, found.edges) == (1024, 5)  # no more than the config says
+    assert found.share < 0.2
+    # Of 2e4 units, 2000 are for 25 batches; 18000 / 11.3 passes is 1590: 9 batches of 128 + 32.
+    found = plan(1e5)
+    assert (found.saliency_images, found.removal_images, found.edges) == (200, 1024, 5)
+    found = plan(1e4)
+    assert (found.saliency_images, found.removal_images, found.edges) == (0, 128, 5)
+    assert 0.15 < found.share <= 0.2
+    # For 32 images on all edges it does not suffice: fewer edges, but at least four.
+    found = plan(3e3)
+    assert (found.removal_images, found.edges) == (32, 4)
+    assert plan(3e3, all_edges=True).edges == 5
+    assert plan(1e3, half=20).removal_images == 20  # no more than there are
+    # What decides is measured whatever it takes.
+    found = plan(1e3, "saliency")
+    assert (found.saliency_batches, found.saliency_batch) == (4, 8)
+    assert plan(1e3, "saliency", half=10).saliency_batch == 2
+    assert found.share > 0.2
 
 
 @pytest.mark.parametrize("overhead", [0.0, 3.0, 200.0])

@@ -78,7 +78,7 @@ def test_two_processes_are_one_with_twice_the_batch(
     images: Path, tmp_path: Path, launcher: str
 ) -> None:
     config = two_process_config(images)
-    path = write_config(config, tmp_path)
+    path = write_config(config.override(["architecture.scoring=removal"]), tmp_path)
     arguments = ("search", path, "--name", "run", "--devices", "2", "--accelerator", "cpu")
     prefix = ("-m", "prnas")
     if launcher == "torchrun":

@@ -2,11 +2,24 @@
 
 from collections.abc import Iterator
 from itertools import cycle
+from random import Random
 from typing import Any
 
-from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Worth
+from prnas.report.search_view import SearchView
+from prnas.report.view import RunInfo
+from prnas.runs.records import (
+    CycleRecord,
+    EdgeDecision,
+    Evidence,
+    GenotypeRecord,
+    InputDecision,
+    Worth,
+)
 from prnas.space.change import Change
+from prnas.space.derivation import derive
+from prnas.space.genotype import ROLES
 from prnas.space.pools import Pools
+from tests.support.synthetic_search import cycle_record, quick
 
 # (difference, error, p): beyond chance, at chance, and against.
 OUTCOMES = ((0.0123, 0.004, 0.002), (0.001, 0.004, 0.8), (-0.02, 0.005, 0.0001))
@@ -52,3 +65,35 @@ def made_evidence(
         "contradicted": sum(gap < 0 for gap in sure),
     }
     return Evidence(**{**fields, **changes})
+
+
+def measured_view(last_has_evidence: bool = True) -> tuple[SearchView, list[CycleRecord]]:
+    """A search of two cycles."""
+    config = quick("schedule.cycles=[{epochs: 1, grace_epochs: 0, morphisms: 0, candidates: 2}, "
+                   "{epochs: 1, grace_epochs: 0, morphisms: 0, candidates: 1}]")  # fmt: skip
+    made = SearchView(RunInfo("run", "runs/run", config.to_data()))
+    pools = Pools.initial(4, config.space.initial_pool)
+    generator, records, genotype = Random(1), list[CycleRecord](), None
+    for number in range(2):
+        weights: dict[Any, list[list[float]]] = {
+            role: [[generator.random() for _ in pool.candidates] for pool in pools.cell(role).edges]
+            for role in ROLES
+        }
+        if number:
+            genotype, change = derive(pools, weights, generator)
+        else:
+            changes = [
+                pools.cell(role).evolve(weights[role], 2, 0, config.space.limits, generator)[1]
+                for role in ROLES
+            ]
+            change = Change(*changes)
+        record = cycle_record(number, pools, change, pools.apply(change))
+        if last_has_evidence or not number:
+            record = record.model_copy(update={"evidence": made_evidence(pools, change)})
+        records.append(record)
+        pools = pools.apply(change)
+    for record in records:
+        made.add(record)
+    assert genotype is not None
+    made.add(GenotypeRecord(genotype=genotype.to_json()))
+    return made, records

@@ -156,8 +156,10 @@ def _evidence(
     removal, saliency = evidence.removal.get(role, []), evidence.saliency.get(role, [])
     decisions = evidence.edges.get(role, [])
     sizes = list(map(len, edges))
-    measured = [[len(edge.mean) for edge in worths] for worths in (removal, saliency) if worths]
-    errors = [[len(edge.error) for edge in worths] for worths in (removal, saliency) if worths]
+    kinds = {"removal": removal, "saliency": saliency, "paths": evidence.paths.get(role, [])}
+    kinds = {name: worths for name, worths in kinds.items() if worths}
+    measured = [[len(edge.mean) for edge in worths] for worths in kinds.values()]
+    errors = [[len(edge.error) for edge in worths] for worths in kinds.values()]
     if any(found != sizes for found in [*measured, *errors]) or len(decisions) != len(sizes):
         raise FormatError([f"cycle {cycle}: the evidence fits the {role} cell's pools no more"])
     found: list[dict[str, Any] | None] = []
@@ -167,8 +169,7 @@ def _evidence(
                 None if one[0] is None else list(map(rounded, one))
                 for one in zip(worths[number].mean, worths[number].error, strict=True)
             ]
-            for name, worths in (("removal", removal), ("saliency", saliency))
-            if worths
+            for name, worths in kinds.items()
         }
         if decision is not None:
             numbers = map(rounded, (decision.difference, decision.error, decision.p))

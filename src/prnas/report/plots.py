@@ -239,7 +239,7 @@ def _pools(view: SearchView) -> Iterator[Plot]:
             ("against the measurement", view.cycles.contradicted, "red", DASHES[1], ""),
         )
     ]
-    yield Plot("certainty", title, "pools", PERCENT, lines, 0.0, 1.0, note="5 % by chance alone")
+    yield Plot("certainty", title, "pools", PERCENT, lines, 0.0, 1.0, note="chance: 5 %")
     lines = _all_cells(roles, partial(_pool_line, view, itemgetter("discovered")))
     note = f"of {view.cycles.discoverable}" if view.cycles.discoverable else ""
     yield Plot("discovered", "Operations discovered", "pools", COUNT, lines, 0.0, note=note)

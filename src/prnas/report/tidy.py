@@ -25,7 +25,7 @@ RUN = ("run", "task", "seed")
 COLUMNS = (*RUN, "cycle", "epoch", "total_epoch", "grace", "part", "measure", "value")
 CANDIDATE_COLUMNS = (
     *(*RUN, "cycle", "cell", "edge", "candidate", "architecture_weight", "pruned"),
-    *("worth", "worth_error", "saliency", "saliency_error"),
+    *("worth", "worth_error", "saliency", "saliency_error", "path_worth", "path_worth_error"),
 )
 WHOLE = "all"  # The part of a measure that is of the epoch as a whole.
 PARTS = {"testing": "test"}  # What records of seconds call otherwise than records of scores do.
@@ -109,6 +109,7 @@ def _measured(evidence: Evidence | None, role: Role, edge: int, size: int) -> li
     for name, cells in (
         ("worth", evidence.removal if evidence else {}),
         ("saliency", evidence.saliency if evidence else {}),
+        ("path_worth", evidence.paths if evidence else {}),
     ):
         worths = cells.get(role) or [None] * (edge + 1)
         worth = worths[edge]

@@ -24,7 +24,10 @@ def in_short(evidence: Evidence) -> str:
     expected = f"{LEVEL * evidence.decisions:.1f} expected by chance"
     against = f", {evidence.contradicted} against" if evidence.contradicted else ""
     decisions = f"{evidence.supported} of {evidence.decisions} decisions beyond chance"
-    return f"{decisions} ({expected}){against}; measured on {evidence.images:,} images"
+    measured = f"{evidence.images:,} images"
+    if evidence.scoring == "paths":
+        measured = f"{evidence.path_groups:,} groups of paths"
+    return f"{decisions} ({expected}){against}; measured on {measured}"
 
 
 def advice(evidence: Evidence) -> str:
@@ -34,7 +37,7 @@ def advice(evidence: Evidence) -> str:
         more.append("a larger architecture.travel")
     if evidence.scoring == "weights":
         more.append("architecture.scoring=removal")
-    elif evidence.scoring in ("removal", "blend"):
+    elif evidence.scoring in ("removal", "blend", "paths"):
         more.append("a larger evidence.share")
     return "What would help: " + ", ".join(more[:-1]) + " or " + more[-1] + "."
 

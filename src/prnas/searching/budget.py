@@ -1,28 +1,39 @@
-"""How many images are measured at a cycle's end: as many as a share of the cycle's work allows.
+"""How much is measured at a cycle's end: as much as a share of the cycle's work allows.
 
 Work is counted, not timed, so that the same config gives the same result on any machine. Its unit
 is a pass forward of the whole supernet, for one image.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from prnas.config.search import SearchConfig
 from prnas.searching.step import step_type
 
 TRAINING = 3.0  # forward, and backward with gradients of weights
 SALIENCY = 2.0  # without those
-LEAST_IMAGES = 32  # fewer say nothing: then it takes more than its share
+PASSES = 32  # with candidates left out, for one pass with all of them
+LEAST_IMAGES = 32  # by removal; fewer say nothing
+LEAST_EDGES = 4
+LEAST_BATCHES = 4  # by saliency, whose error is over batches
 # How much of it goes to saliency: half where it decides, else a little.
 DECIDING, BESIDE = 0.5, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Images to measure with, and the share of the cycle's work that this is."""
+    """What to measure, and the share of the cycle's work that this is."""
 
     removal_images: int
-    saliency_images: int
+    edges: int  # whose candidates are removed
+    saliency_batches: int  # none: saliency is not measured
+    saliency_batch: int
     share: float
+
+    @property
+    def saliency_images(self) -> int:
+        return self.saliency_batches * self.saliency_batch
 
 
 def cycle_work(config: SearchConfig, number: int, weights: int, architecture: int) -> float:
@@ -36,23 +47,43 @@ def cycle_work(config: SearchConfig, number: int, weights: int, architecture: in
 
 
 def budget(
-    config: SearchConfig, work: float, passes: float, overhead: float, architecture: int
+    config: SearchConfig,
+    work: float,
+    passes: Sequence[float],
+    overhead: float,
+    architecture: int,
+    all_edges: bool,
 ) -> Budget:
-    """How many images to use, of the `architecture` half.
+    """What to measure, on images of the `architecture` half.
 
-    `work` is that of the cycle, `passes` how many whole passes removal takes, and `overhead` what
-    each costs on top of its images.
+    `work` is that of the cycle, `passes` how many whole passes removal takes for each edge, and
+    `overhead` what each costs on top of its images. What decides is measured in any case, and so
+    are `all_edges`, if they must; then it may be more than the share that the config allows.
     """
-    settings = config.evidence
-    allowed = settings.share * work
-    most = min(settings.images, architecture)
-    least = min(LEAST_IMAGES, most)
-    part = DECIDING if config.architecture.scoring == "saliency" else BESIDE
-    saliency = min(max(int(part * allowed / SALIENCY), least), most)
-    batch = config.validation.batch
-    removal = min(max(affordable((1 - part) * allowed / passes, overhead, batch), least), most)
-    used = saliency * SALIENCY + passes * (removal + overhead * -(-removal // batch))
-    return Budget(removal, saliency, used / work)
+    scoring, batch = config.architecture.scoring, config.validation.batch
+    allowed = config.evidence.share * work
+    most = min(config.evidence.images, architecture)
+    part = DECIDING if scoring == "saliency" else BESIDE
+    size = max(min(config.batch.min, most // LEAST_BATCHES), 1)
+    batches = int(part * allowed / (SALIENCY * (size + overhead)))
+    if batches < LEAST_BATCHES:
+        batches = LEAST_BATCHES if scoring == "saliency" else 0
+    batches = min(batches, most // size)
+    if config.evidence.measure == "none" and scoring != "saliency":
+        batches = 0
+    repeated = 1 + 1 / PASSES
+    least, edges = min(LEAST_IMAGES, most), len(passes)
+    allowed -= SALIENCY * batches * (size + overhead)
+    images = affordable(allowed / (1 + repeated * sum(passes)), overhead, batch)
+    if images < least and not all_edges and sum(passes):
+        each = repeated * fmean(passes)
+        edges = int((allowed / (least + overhead) - 1) / each)
+        edges = min(max(edges, LEAST_EDGES), len(passes))
+    images = min(max(images, least), most)
+    used = SALIENCY * batches * (size + overhead)
+    of_edges = sum(passes) * edges / max(len(passes), 1)
+    used += (1 + repeated * of_edges) * (images + overhead * -(-images // batch))
+    return Budget(images, edges, batches, size, used / work)
 
 
 def affordable(allowed: float, overhead: float, batch: int) -> int:

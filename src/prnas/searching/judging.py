@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from prnas.config.choices import Scoring
 from prnas.config.search import RELAXATIONS
@@ -12,7 +13,7 @@ from prnas.runs.preparation import torch_generator
 from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Worth
 from prnas.searching.budget import budget, cycle_work
 from prnas.searching.cycle_end import Decision
-from prnas.searching.measuring import PASSES, Measuring, Without
+from prnas.searching.measuring import Measuring, Without
 from prnas.searching.path_worth import PathJudge
 from prnas.space.evidence import Estimate, difference, estimate
 from prnas.space.operations import Operation
@@ -67,32 +68,29 @@ class Judging:
         supernet, (_, height, width) = search.state.supernet, search.data.shape
         supernet.relaxation.progress = search.progress
         costs = pass_costs(supernet, (height, width))
-        passes = 1 + (1 + 1 / PASSES) * sum(
-            self._passes(role, i) * cost
-            for role, edges in costs.shares.items()
-            for i, cost in enumerate(edges)
-        )
+        passes = [self._passes(key) * costs.shares[key[0]][key[1]] for key in self._keys]
         work = cycle_work(config, number, search.epoch_images, len(architecture))
-        self.budget = budget(config, work, passes, costs.overhead, len(architecture))
+        every = self.last or self.scoring in ("removal", "blend", "paths")
+        self.budget = budget(config, work, passes, costs.overhead, len(architecture), every)
         generator = torch_generator(config.seed, "evidence", number)
         order = architecture[torch.randperm(len(architecture), generator=generator)]
+        edges = torch.randperm(len(passes), generator=generator)[: self.budget.edges]
+        self.tested = {self._keys[index] for index in edges.tolist()}
         removal, saliency = self.budget.removal_images, self.budget.saliency_images
         self.measuring = Measuring(search, order, removal, saliency)
         self.paths = PathJudge(search, pools, self.last)
         self.saliency: dict[Role, list[list[tuple[float, ...]]]] = {
             role: [] for role in pools.roles
         }
-        if self.scoring == "saliency" or (
-            config.evidence.measure == "auto" and self.scoring != "paths"
-        ):
-            self.saliency = self.measuring.saliency()
+        if self.budget.saliency_batches and self.scoring != "paths":
+            self.saliency = self.measuring.saliency(self.budget.saliency_batch)
         self.worths = self._worths()
 
-    def _passes(self, role: Role, edge: int) -> int:
+    def _passes(self, key: EdgeKey) -> int:
         """How many passes an edge takes."""
         if self.eliminations:
-            return self.eliminations[role, edge].num_passes
-        pruned = len(self.pools.cell(role).edges[edge].candidates) > self.keep
+            return self.eliminations[key].num_passes
+        pruned = len(self._candidates(key)) > self.keep
         return 2 * pruned + 2 * self.last
 
     def _worths(self) -> dict[Role, list[EdgeWorth]] | None:
@@ -119,6 +117,12 @@ class Judging:
             role: [found[key] for key in found if key[0] == role] for role in self.pools.roles
         }
         return {role: blended(cell) for role, cell in cells.items()} if blend else cells
+
+    def strengths(self) -> list[Tensor]:
+        """What decides, as numbers that all processes must agree about."""
+        worths = (self.worths or {}).values()
+        values = [value for edges in worths for edge in edges for value in edge.strengths]
+        return [torch.tensor(values, dtype=torch.float64)]
 
     def evidence(self, decision: Decision) -> Evidence:
         """How sure the decision is, by losses without what it kept and without what it pruned."""
@@ -172,7 +176,7 @@ class Judging:
             found = {key: one.comparison for key, one in self.eliminations.items()}
             return {key: one for key, one in found.items() if one is not None}
         pairs: dict[EdgeKey, tuple[int, int]] = {}
-        for key in self._keys:
+        for key in sorted(self.tested, key=self._keys.index):
             change = decision.change.cell(key[0]).edges[key[1]]
             gone = {pruned.op for pruned in change.pruned}
             scores = self._strengths_of(key)

@@ -19,6 +19,7 @@ from prnas.nets.removal import CandidateIndex, scores_without
 from prnas.nets.saliency import saliencies
 from prnas.runs import faults
 from prnas.runs.events import Validating
+from prnas.searching.budget import PASSES
 from prnas.space.genotype import Role
 from prnas.space.paths import Path
 
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from prnas.searching.search import Search
 
 Without = frozenset[CandidateIndex]
-PASSES = 32  # with candidates left out, for one pass with all of them
-LEAST_BATCH = 8
-BATCHES = 16  # of saliency, at least, as far as the images are enough: its error is over batches
 
 
 class Measuring:
@@ -89,8 +87,8 @@ class Measuring:
                 found[removed] += row[number * len(batch) : (number + 1) * len(batch)]
         return {removed: tuple(losses) for removed, losses in found.items()}
 
-    def saliency(self) -> dict[Role, list[list[tuple[float, ...]]]]:
-        """For each cell, edge and candidate, the foretold rise of the loss in each batch."""
+    def saliency(self, size: int) -> dict[Role, list[list[tuple[float, ...]]]]:
+        """For each cell, edge and candidate, the foretold rise of the loss in batches of `size`."""
         supernet = self.search.state.supernet
         sizes: dict[Role, list[int]] = {
             role: [len(edge) for edge in edges] for role, edges in supernet.mixing().items()
@@ -101,7 +99,6 @@ class Measuring:
             return [value for role in sizes for edge in found[role] for value in edge.tolist()]
 
         number = len(self._saliency)
-        size = max(LEAST_BATCH, min(self.search.batch.batch, number // BATCHES))
         rows, length = None, sum(map(sum, sizes.values()))
         while rows is None:
             batches = _split(self._saliency, max(number // size, 1))

@@ -176,6 +176,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         start = time.perf_counter()
         judging = Judging(self, pools, weights) if self._measures else None
         worths = judging.worths if judging else None
+        if judging:
+            self.processes.check_equal(judging.strengths(), "candidates' worth")
         # A search that is stopped while it measures decides anew: with the same random numbers.
         decisions = Random()
         decisions.setstate(state.decisions.getstate())

@@ -8,16 +8,23 @@ import { edgeName, numInputs, TreeView } from "./tree.js";
 // In the cramped boxes a conv is told by its sizes alone: nothing else is.
 const brief = (label) => label.replace(/^conv /, "");
 
-const signed = (value) => `${value < 0 ? "−" : "+"}${show.short(Math.abs(value))}`;
+// "+0.0123 ± 0.0040": two digits of the error, and the value no more precisely.
+function withError(value, error) {
+  const digits = error > 0 ? Math.min(8, Math.max(0, 1 - Math.floor(Math.log10(error)))) : 4;
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)} ± ${error.toFixed(digits)}`;
+}
 
-// "without it the loss rises by +0.012 ± 0.004": by removal or, if that was not measured, by its gradient.
+// What was measured of a candidate, in words.
 function worthOf(evidence, index) {
-  const said = [];
-  const removal = evidence?.removal?.[index];
-  const saliency = evidence?.saliency?.[index];
-  if (removal) said.push(`without it the loss rises by ${signed(removal[0])} ± ${show.short(removal[1])}`);
-  if (saliency) said.push(`its gradient foretells ${signed(saliency[0])} ± ${show.short(saliency[1])}`);
-  return said.join("; ");
+  const words = {
+    removal: "without it the loss rises by",
+    paths: "paths with it are better by",
+    saliency: "its gradient foretells",
+  };
+  return Object.entries(words)
+    .filter(([kind]) => evidence?.[kind]?.[index])
+    .map(([kind, said]) => `${said} ${withError(...evidence[kind][index])}`)
+    .join("; ");
 }
 
 // Whether what was kept is better than what was pruned.
@@ -25,7 +32,7 @@ function decisionMark([kept, pruned, difference, error, p]) {
   const sure = p < 0.05;
   const kind = sure ? (difference > 0 ? "sure" : "against") : "chance";
   const words = { sure: "beyond chance", against: "against what was measured", chance: "no better than chance" };
-  const by = `${signed(difference)} ± ${show.short(error)}`;
+  const by = withError(difference, error);
   const title = `${kept} was kept rather than ${pruned}: the loss rises by ${by} more without it (p = ${show.short(p)})`;
   return el(
     "span",

@@ -45,11 +45,7 @@ export function genotypeSection(genotype, title) {
       "section",
       { class: "cell-panel drawn" },
       el("h3", null, `${role} cell`),
-      el(
-        "div",
-        { class: "scroll", tabindex: "0", role: "group" },
-        drawPicture(picture, `The ${role} cell`),
-      ),
+      el("div", { class: "scroll", tabindex: "0", role: "group" }, drawPicture(picture, `The ${role} cell`)),
     ),
   );
   return el("section", { class: "genotype-section" }, el("h2", null, title), el("div", { class: "cells" }, panels));
