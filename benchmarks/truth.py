@@ -27,6 +27,7 @@ from torch import Tensor
 from prnas.config.search import SearchConfig
 from prnas.data.augment import plain
 from prnas.data.dataset import DataSet, load, normalization
+from prnas.io.errors import FormatError, UserError
 from prnas.nets.removal import CandidateIndex, scores_without
 from prnas.nets.supernet import Supernet
 from prnas.runs.checkpoint import Checkpoints, read_checkpoint
@@ -34,6 +35,7 @@ from prnas.runs.folder import read_config
 from prnas.runs.named import config_of
 from prnas.runs.names import CHECKPOINTS, CONFIG
 from prnas.runs.processes import Processes
+from prnas.runs.run import Stopped
 from prnas.runs.session import start_run
 from prnas.searching.search import Search, split_halves
 from prnas.searching.state import SearchState
@@ -270,7 +272,14 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=500, help="images whose statistics are shared")
     parser.add_argument("--truth", choices=("c10", "c100", "in16"), default="c10")
     parser.add_argument("--json", action="store_true", dest="as_json")
-    options = parser.parse_args()
+    try:
+        measure(parser.parse_args())
+    except (UserError, FormatError, Stopped) as error:
+        raise SystemExit(str(error)) from None
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Judge the supernet of a run's folder, or train one and judge it on the way."""
     folder = Path(options.recipe)
     if (folder / CONFIG).is_file():
         config, data, supernet = from_folder(folder)
