@@ -3,12 +3,13 @@
     python -m benchmarks.truth nasbench201-small --epochs 2 5 10 20   # train one, score on the way
     python -m benchmarks.truth runs/RUN                               # the checkpoint of a search
 
-A cell's one-shot score is that of the supernet with exactly one candidate on every edge, weighed 1,
-on validation images, with the statistics of those images. Kendall's tau-b compares the order of
-random cells by it with their order by true test accuracy; the interval is a bootstrap over cells. A
-supernet that is trained here has the recipe's first pools in one cycle; `--architecture` trains
-architecture weights too, and then their order (the sum of the log probabilities of a cell's
-operations) is compared as well.
+A cell's one-shot score is that of the supernet with exactly one candidate on every edge, on
+validation images, with the statistics of those images: with the mixing weight that it has among
+the others or, "weighed 1", with the sum of theirs, as in the cell's own network. Kendall's tau-b
+compares the order of random cells by it with their order by true test accuracy; the interval is a
+bootstrap over cells. A supernet that is trained here has the recipe's first pools in one cycle;
+`--architecture` trains architecture weights too, and then their order (the sum of the log
+probabilities of a cell's operations) is compared as well.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from torch import Tensor
 from prnas.config.search import SearchConfig
 from prnas.data.augment import plain
 from prnas.data.dataset import DataSet, load, normalization
+from prnas.io.errors import FormatError, UserError
 from prnas.nets.removal import CandidateIndex, scores_without
 from prnas.nets.supernet import Supernet
 from prnas.runs.checkpoint import Checkpoints, read_checkpoint
@@ -33,6 +35,7 @@ from prnas.runs.folder import read_config
 from prnas.runs.named import config_of
 from prnas.runs.names import CHECKPOINTS, CONFIG
 from prnas.runs.processes import Processes
+from prnas.runs.run import Stopped
 from prnas.runs.session import start_run
 from prnas.searching.search import Search, split_halves
 from prnas.searching.state import SearchState
@@ -96,7 +99,12 @@ def true_accuracies(pools: Pools, choices: Sequence[Choice], suffix: str = "c10"
 
 @torch.no_grad()
 def one_shot(
-    supernet: Supernet, choices: Sequence[Choice], images: Tensor, labels: Tensor, batch: int
+    supernet: Supernet,
+    choices: Sequence[Choice],
+    images: Tensor,
+    labels: Tensor,
+    batch: int,
+    weighed_1: bool,
 ) -> tuple[list[float], list[float]]:
     """Accuracy and loss of every cell."""
     sizes = [len(edge.candidates) for edge in supernet.pools.normal.edges]
@@ -113,7 +121,9 @@ def one_shot(
     loss = torch.zeros(len(choices), dtype=torch.float64)
     for start in range(0, len(images), batch):
         part = slice(start, start + batch)
-        scores = scores_without(supernet, images[part], labels[part], removals, renormalise=True)
+        scores = scores_without(
+            supernet, images[part], labels[part], removals, renormalise=weighed_1
+        )
         correct += scores.correct.sum(1).double().cpu()
         loss += scores.loss.double().sum(1).cpu()
     return (correct / len(images)).tolist(), (loss / len(images)).tolist()
@@ -157,7 +167,9 @@ class Judge:
     def __init__(self, config: SearchConfig, data: DataSet, options: argparse.Namespace) -> None:
         indices = split_halves(config, data)
         numbers = normalization(data.train, torch.cat(list(indices.values())).sort().values)
-        chosen = indices["architecture"][: options.images]
+        half = indices["architecture"]
+        generator = torch.Generator().manual_seed(options.cells_seed)
+        chosen = half[torch.randperm(len(half), generator=generator)[: options.images]]
         self.images = plain(data.train.fetch(chosen), numbers)
         self.labels = data.train.labels[chosen].to(self.images.device)
         self.options = options
@@ -167,8 +179,12 @@ class Judge:
         options, pools = self.options, supernet.pools
         choices = random_choices(pools, options.cells, options.cells_seed)
         truth = true_accuracies(pools, choices, options.truth)
-        accuracy, loss = one_shot(supernet, choices, self.images, self.labels, options.batch)
-        scores = {"accuracy": accuracy, "loss": [-value for value in loss]}
+        scores: dict[str, list[float]] = {}
+        for weighed_1, name in ((False, ""), (True, ", weighed 1")):
+            accuracy, loss = one_shot(
+                supernet, choices, self.images, self.labels, options.batch, weighed_1
+            )
+            scores |= {f"accuracy{name}": accuracy, f"loss{name}": [-value for value in loss]}
         weights = by_weights(supernet, choices)
         if len(set(weights)) > 1:
             scores["weights"] = weights
@@ -229,14 +245,11 @@ def show(epoch: int | None, found: dict[str, Any], as_json: bool) -> None:
         print(json.dumps({"epoch": epoch, **plain_data}), flush=True)
         return
     where = "checkpoint" if epoch is None else f"epoch {epoch}"
-    for name in ("accuracy", "loss", "weights"):
-        if name in found:
-            tau = found[name]["tau"]
-            print(
-                f"{where:>10}  by {name:8}  tau {'all ties' if tau is None else tau!s:26}"
-                f"  best by it {found[name]['best']:.2f} %  {found[name]['cell']}",
-                flush=True,
-            )
+    for name, scoring in found.items():
+        if isinstance(scoring, dict):
+            tau = "all ties" if scoring["tau"] is None else str(scoring["tau"])
+            best = f"best by it: {scoring['best']:.2f} %, {scoring['cell']}"
+            print(f"{where:>10}  by {name:19}  tau {tau:26}  {best}", flush=True)
 
 
 def _numbers(tau: Tau | None) -> list[float] | None:
@@ -259,7 +272,14 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=500, help="images whose statistics are shared")
     parser.add_argument("--truth", choices=("c10", "c100", "in16"), default="c10")
     parser.add_argument("--json", action="store_true", dest="as_json")
-    options = parser.parse_args()
+    try:
+        measure(parser.parse_args())
+    except (UserError, FormatError, Stopped) as error:
+        raise SystemExit(str(error)) from None
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Judge the supernet of a run's folder, or train one and judge it on the way."""
     folder = Path(options.recipe)
     if (folder / CONFIG).is_file():
         config, data, supernet = from_folder(folder)

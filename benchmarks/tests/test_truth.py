@@ -44,7 +44,7 @@ def test_a_one_shot_score_is_that_of_the_supernet_of_this_cell_alone() -> None:
     labels = torch.arange(12) % 5
     choices = random_choices(POOLS, 3, 4)
     before = {name: value.clone() for name, value in supernet.state_dict().items()}
-    accuracy, loss = one_shot(supernet, choices, images, labels, batch=6)
+    accuracy, loss = one_shot(supernet, choices, images, labels, batch=6, weighed_1=True)
     assert all(torch.equal(value, before[name]) for name, value in supernet.state_dict().items())
     weights = by_weights(supernet, choices)
     for number, choice in enumerate(choices):
