@@ -46,7 +46,7 @@ class Cycles:
 
     def add(self, record: CycleRecord) -> None:
         change = Change.from_json(record.change)
-        for found in (change.roles, record.pools, record.architecture):
+        for found in (change.roles, record.pools, record.architecture_weights):
             if set(found) != set(self.roles):
                 what = f"its cells must be {' and '.join(self.roles)}, got {', '.join(found)}"
                 raise FormatError([f"cycle {record.cycle}: {what:.200}"])
