@@ -39,6 +39,7 @@ torture: $(VENV)/.installed-dev
 	$(BIN)/python -m torture.disk
 	$(BIN)/python -m torture.signals
 	$(BIN)/python -m torture.ranks
+	$(BIN)/python -m torture.studies
 	$(BIN)/python -m torture.memory pressure
 	$(BIN)/python -m torture.memory leaks
 	$(BIN)/python -m torture.fuzz

@@ -12,10 +12,14 @@ import torch
 import prnas
 from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
+from prnas.nets import relaxation
+from prnas.nets.relaxation import Softmax
 from prnas.runs.named import config_of
 from prnas.runs.run import Stopped
+from prnas.searching import step
 from prnas.searching.api import resume, start
 from prnas.searching.search import Search
+from prnas.searching.step import FirstOrderStep
 from prnas.searching.time_left import epoch_work
 from tests.support.watching import Watch, assert_same_run
 
@@ -43,6 +47,26 @@ def test_an_unknown_relaxation_or_step_is_named_with_the_choices() -> None:
     for key, choice in (("relaxation", "softmax"), ("step", "first-order")):
         with pytest.raises((UserError, ValueError), match=f"(?s)'nonsense'.*{choice}"):
             prnas.search(TINY, overrides=[f"architecture.{key}=nonsense"])
+
+
+def test_the_names_of_prnas_are_taken() -> None:
+    """A step or a relaxation of one's own cannot take the place of a built-in one unseen."""
+
+    class OwnStep(FirstOrderStep):
+        pass
+
+    class OwnRelaxation(Softmax):
+        pass
+
+    with pytest.raises(ValueError, match="'first-order' is a step of prnas"):
+        step.register(OwnStep)
+    with pytest.raises(ValueError, match="'softmax' is a relaxation of prnas"):
+        relaxation.register(OwnRelaxation)
+    step.register(FirstOrderStep)
+    relaxation.register(Softmax)
+    chosen = SearchConfig().architecture
+    assert step.step_type(chosen) is FirstOrderStep
+    assert type(relaxation.make_relaxation(chosen)) is Softmax
 
 
 class SeenError(Exception):

@@ -57,7 +57,7 @@ def test_a_one_shot_score_is_that_of_the_supernet_of_this_cell_alone() -> None:
         supernet.load_state_dict(before)
         edges = supernet.architecture_weights("normal")
         chosen = [edge.softmax(0)[index] for edge, index in zip(edges, choice, strict=True)]
-        assert weights[number] == pytest.approx(float(torch.stack(chosen).log().sum()))
+        assert weights[number] == pytest.approx(torch.stack(chosen).log().sum().item())
 
 
 def test_tau_has_an_interval_around_it() -> None:

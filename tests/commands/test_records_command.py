@@ -4,16 +4,20 @@ import csv
 import io
 import json
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
 from prnas.report import tidy
+from prnas.report.read_run import read_view
 from prnas.runs import records as records_module
 from prnas.runs.records import CycleRecord, EpochRecord, read_records
+from prnas.studies.folder import open_study
 from tests.support.command_line import modules_after
 from tests.support.in_process import Cli
+from tests.support.made_studies import made_plan
 from tests.support.old_runs import OLD_RUNS, copied
 from tests.support.synthetic_runs import write_search, write_training
 
@@ -78,7 +82,9 @@ def test_a_training_calls_testing_the_same_in_seconds_and_scores(here: Cli) -> N
 
 def test_json_lines_have_the_same_rows(here: Cli) -> None:
     as_csv = rows_of(here.good("records", str(SEARCH), str(TRAINING)))
-    lines = here.good("records", str(SEARCH), str(TRAINING), "--json").splitlines()
+    said = here.good("records", str(SEARCH), str(TRAINING), "--jsonl")
+    assert said == here.good("records", str(SEARCH), str(TRAINING), "--json")
+    lines = said.splitlines()
     rows = [json.loads(line) for line in lines]
     assert all(tuple(row) == tidy.COLUMNS for row in rows)
 
@@ -123,12 +129,65 @@ def test_runs_are_joined_and_written(
     assert runs == [("a,b/seed-0", "0"), ("a,b/seed-1", "1"), ("search", "0")]
 
 
+def test_runs_of_a_study_are_called_by_row_and_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: Cli
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    open_study(tmp_path / "study", made_plan(seeds=2))
+    write_search(tmp_path / "study" / "pr-darts" / "seed-1", cycles=1)
+    for row in ("pr-darts", "random"):
+        write_training(tmp_path / "study" / row / "seed-0-training-0", epochs=2)
+    names = ["pr-darts/seed-1", "pr-darts/seed-0-training-0", "random/seed-0-training-0"]
+    rows = rows_of(here.good("records", "study"))
+    assert list(dict.fromkeys(row["run"] for row in rows)) == names
+    write_search(tmp_path / "other", cycles=1)
+    rows = rows_of(here.good("records", "study", "other"))
+    runs = list(dict.fromkeys(row["run"] for row in rows))
+    assert runs == [*(f"study/{name}" for name in names), "other"]
+
+
+def test_results_as_a_latex_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: Cli
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    errors: dict[str, list[float]] = {"a_b": [], "c": []}
+    for group, epochs in (("a_b", 2), ("c", 3)):
+        for seed in range(3):
+            write_training(tmp_path / group / f"seed-{seed}", seed, epochs, end=seed < 2)
+            view = read_view(tmp_path / group / f"seed-{seed}")
+            errors[group] += [view.data()["test_error"]] if view.ended else []
+    write_search(tmp_path / "one")
+    write_search(tmp_path / "other", "network.cells=6")
+    text = here.good("records", "a_b", "c", "one", "other", "--latex")
+    searches, trainings = text.split("\n\n")
+    assert "Validation" not in searches  # of supernets of different configs
+    assert r"one & 1 & $4.02$ & $650$ &" in searches
+    for group, name in (("a_b", r"a\_b"), ("c", "c")):
+        mean, sd = 100 * fmean(errors[group]), 100 * stdev(errors[group])
+        assert rf"{name} & 2 & ${mean:.2f} \pm {sd:.2f}$ & $4.02$ & $650$ &" in trainings
+    assert trainings.count(r"\\") == 3
+    assert "Validation accuracy" in here.good("records", "one", "--latex")
+    listed = json.loads(here.good("report", "a_b", "c", "one", "-o", "x.html", "--json"))["results"]
+    assert [(one["kind"], one["config"], one["ended"], len(one["runs"])) for one in listed] == [
+        ("search", "one", 1, 1),
+        ("training", "a_b", 2, 3),
+        ("training", "c", 2, 3),
+    ]
+    assert listed[1]["test_error"]["mean"] == pytest.approx(fmean(errors["a_b"]), abs=1e-5)
+    assert listed[1]["test_error"]["sd"] == pytest.approx(stdev(errors["a_b"]), rel=1e-3)
+    listed = json.loads(here.good("report", "one", "other", "-o", "x.html", "--json"))["results"]
+    assert [one["validation"] for one in listed] == [None, None]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ([], "name a run's folder"),
         (["nowhere"], "there is no run's folder nowhere"),
-        (["search-finished", "--csv", "--json"], "choose one of --csv and --json"),
+        (["search-finished", "--csv", "--json"], "choose one of --csv and --jsonl"),
+        (["search-finished", "--latex", "--jsonl"], "choose one of --jsonl and --latex"),
+        (["search-finished", "--latex", "--candidates"], "--latex is the table of the results"),
+        (["study"], "no job of the study study has begun"),
         (["search-finished", "-o", "no/such/file.csv"], "cannot write no/such/file.csv"),
         (["search-finished", "training-finished"], "training-finished/records.jsonl is damaged"),
         (["odd", "--candidates"], "odd/records.jsonl, cycle 1: "),
@@ -151,6 +210,7 @@ def test_mistakes(
     wrong = write_search(tmp_path / "line", cycles=1) / "records.jsonl"
     first, *_ = wrong.read_text().splitlines()
     wrong.write_text(f"{first}\nrubbish\n")
+    open_study(tmp_path / "study", made_plan(seeds=1))
     assert said in here.bad("records", *words)
     assert not list(tmp_path.glob("*.csv"))
 

@@ -30,12 +30,11 @@ def test_one_run(tmp_path: Path) -> None:
     assert "wrote run/report.html" in said
     assert runs_of(folder / "report.html") == ["run"]
     said = good("report", "run", "-o", "other.html", "--json", cwd=tmp_path)
-    assert json.loads(said) == {
-        "report": "other.html",
-        "runs": ["run"],
-        "ended": [True],
-        "figures": [],
-    }
+    told = json.loads(said)
+    (result,) = told.pop("results")
+    assert told == {"report": "other.html", "runs": ["run"], "ended": [True], "figures": []}
+    assert (result["config"], result["ended"]) == ("run", 1)
+    assert result["parameters"]["mean"] == pytest.approx(4_018_000, rel=1e-4)
     assert runs_of(tmp_path / "other.html") == ["run"]
 
 

@@ -26,7 +26,7 @@ def test_a_string_and_a_file_say_the_same(tmp_path: Path) -> None:
 
 def test_json() -> None:
     data = json.loads(good("truth", STRING, "--json"))
-    assert data == truth_at(index_of_string(STRING)).to_json()
+    assert data == {"cell": STRING, **truth_at(index_of_string(STRING)).to_json()}
     assert data["string"] == STRING
     assert data["cells"] == 15_625
     assert data["data_sets"]["cifar10"] == {
@@ -39,6 +39,23 @@ def test_json() -> None:
         "parameters": 344_346,
         "macs": 47_104_640,
     }
+
+
+def test_several_cells_and_their_mean(tmp_path: Path) -> None:
+    file = tmp_path / "cell.json"
+    file.write_text(genotype_of(0).dumps())
+    text = good("truth", STRING, "cell.json", cwd=tmp_path)
+    assert [STRING, "93.16", "69.37", "42.19", "1,051", "1.21"] in map(str.split, text.splitlines())
+    assert "mean ± sd, n = 2" in text
+    mean = (93.163 + truth_at(0).data_sets["cifar10"].test) / 2
+    assert f"{mean:.2f} ± " in text
+    data = json.loads(good("truth", STRING, "cell.json", "--json", cwd=tmp_path))
+    assert [one["cell"] for one in data] == [STRING, "cell.json"]
+    assert [one["index"] for one in data] == [9911, 0]
+
+
+def test_no_cell_at_all() -> None:
+    assert "name a cell: '|op~0|" in bad("truth")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,10 @@ def test_defaults_are_the_papers() -> None:
     assert (config.data.flip, config.data.crop_padding, config.data.cutout) == (True, 4, 0)
 
 
-@pytest.mark.parametrize("name", recipes.names())
+FIXED = [name for name in recipes.names() if not recipes.any_draft(name).open]
+
+
+@pytest.mark.parametrize("name", FIXED)
 def test_every_recipe_can_be_repeated_from_its_written_config(name: str) -> None:
     config = recipes.any_recipe(name)
     assert config.description

@@ -1,10 +1,13 @@
 """Augmentation, against one image at a time with loops."""
 
+from typing import Literal
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.nn import functional as F
 
 from prnas.data.augment import Augmentation, plain
 from prnas.data.dataset import Normalization
@@ -18,13 +21,21 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 def slow(image: Tensor, draw: list[float], how: Augmentation) -> Tensor:
-    """One image: normalise, pad with zeros, crop, flip, cut a square out."""
+    """One image: normalise, pad with zeros, crop, flip, cut a square out.
+
+    If the padding is black, it comes before the normalisation.
+    """
+    if how.padding_color == "black":
+        image = F.pad(image, [how.crop_padding] * 4)
     channels, height, width = image.shape
     mean, std = (torch.tensor(v)[:, None, None] for v in (NORMAL.mean, NORMAL.std))
     pixels = (image.float() / 255 - mean) / std
     pad = how.crop_padding
-    padded = torch.zeros(channels, height + 2 * pad, width + 2 * pad)
-    padded[:, pad : pad + height, pad : pad + width] = pixels
+    if how.padding_color == "black":
+        padded, height, width = pixels, height - 2 * pad, width - 2 * pad
+    else:
+        padded = torch.zeros(channels, height + 2 * pad, width + 2 * pad)
+        padded[:, pad : pad + height, pad : pad + width] = pixels
     down, right = int(draw[1] * (2 * pad + 1)), int(draw[2] * (2 * pad + 1))
     result = padded[:, down : down + height, right : right + width].clone()
     if how.flip and draw[0] < 0.5:
@@ -45,13 +56,21 @@ def slow(image: Tensor, draw: list[float], how: Augmentation) -> Tensor:
     flip=st.booleans(),
     padding=st.integers(0, 9),
     cutout=st.integers(0, 9),
+    color=st.sampled_from(["mean", "black"]),
     seed=st.integers(0, 100),
 )
 def test_a_batch_is_what_loops_make_of_each_image(
-    number: int, height: int, width: int, flip: bool, padding: int, cutout: int, seed: int
+    number: int,
+    height: int,
+    width: int,
+    flip: bool,
+    padding: int,
+    cutout: int,
+    color: Literal["mean", "black"],
+    seed: int,
 ) -> None:
     pixels = images(number, (3, height, width)).pixels
-    how = Augmentation(flip, padding, cutout, NORMAL)
+    how = Augmentation(flip, padding, cutout, NORMAL, color)
     made = how(pixels, generator(seed))
     draws = torch.rand(number, 5, generator=generator(seed), dtype=torch.float64).tolist()
     wanted = [slow(image, draw, how) for image, draw in zip(pixels, draws, strict=True)]

@@ -21,8 +21,10 @@ from prnas.report.plots import (
     plots_of,
     sections,
 )
-from prnas.report.view import View
+from prnas.report.search_view import SearchView
+from prnas.report.view import RunInfo, View
 from prnas.runs.records import BatchRecord, EpochRecord
+from prnas.space.genotype import ROLES
 from tests.support.synthetic_runs import search_records, training_records
 from tests.support.views import search_view, training_view
 
@@ -54,6 +56,29 @@ def test_scores_are_those_of_the_epochs() -> None:
     errors = [rounded(1 - one.scores["test"].accuracy) for one in trainings]
     assert line(plots["error"], "test").ys == errors
     assert line(plots["drop-path"], "probability").ys == [rounded(t.drop_path) for t in trainings]
+
+
+def test_the_genotype_if_the_search_ended_now() -> None:
+    plots = by_id(plots_of(search_view()))
+    epochs = [one for one in search_records() if isinstance(one, EpochRecord)]
+    derived = [one.derived for one in epochs]
+    assert line(plots["edits"], "edits").ys == [one and one.edits for one in derived]
+    for role in ROLES:
+        shares = [one and one.skips[role] for one in derived]
+        assert line(plots["skips"], f"{role} cell").ys == [rounded(share) for share in shares]
+    (rates,) = plots["architecture-rate"].lines
+    assert rates.ys == [None if one.grace else 0.05 for one in epochs]
+    assert {None, 0.05} == set(rates.ys)
+
+
+def test_older_searches_have_no_plots_of_what_they_did_not_record() -> None:
+    view = SearchView(RunInfo("old", "old"))
+    for record in search_records():
+        if isinstance(record, EpochRecord):
+            record = record.model_copy(update={"architecture_lr": None, "derived": None})
+        view.add(record)
+    ids = {plot.id for plot in plots_of(search_view())} - {plot.id for plot in plots_of(view)}
+    assert ids == {"architecture-rate", "edits", "skips"}
 
 
 def test_pools_hold_from_their_cycles_start_to_the_next() -> None:
@@ -100,7 +125,9 @@ def test_runs_over_each_other() -> None:
         *("Validation accuracy", "Training accuracy", "Validation loss", "Training loss"),
         *("Learning rate", "Learning rate of the architecture"),
     ]
-    assert titles[6:8] == ["Share of conv, normal cell", "Share of conv, reduction cell"]
+    assert titles[6] == "Edits since the epoch before"
+    assert titles[7:9] == [f"Share of skips if derived, {role} cell" for role in ROLES]
+    assert titles[9:11] == ["Share of conv, normal cell", "Share of conv, reduction cell"]
     assert len(set(titles)) == len(titles)
     own = by_id(plots_of(views[0]))
     for plot in plots.values():
@@ -182,7 +209,7 @@ def test_the_page_and_the_figures_know_every_word_of_the_list() -> None:
 def test_what_the_page_gets() -> None:
     view = search_view()
     data = sections(plots_of(view), view.kind)
-    assert [section["id"] for section in data] == ["learning", "pools", "machine"]
+    assert [section["id"] for section in data] == ["learning", "derived", "pools", "machine"]
     assert json.loads(json.dumps(data, allow_nan=False)) is not None
     plots = {plot["id"]: plot for section in data for plot in section["plots"]}
     assert plots["discovered"]["format"]["whole"]

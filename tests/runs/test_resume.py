@@ -15,8 +15,11 @@ import pytest
 from prnas.io.errors import UserError
 from prnas.runs.checkpoint import CHECKSUMS, STATE, TENSORS
 from prnas.runs.events import StepEvent
+from prnas.runs.records import Evidence
 from prnas.runs.run import Stopped
 from prnas.searching.api import resume, start
+from prnas.searching.cycle_end import Decision
+from prnas.searching.judging import Judging
 from prnas.space.genotype import Genotype
 from tests.support.settings import small_config, write_images
 from tests.support.watching import Shaky, Watch, assert_same_run, folder_of, stopped
@@ -83,6 +86,30 @@ def test_two_processes_in_one_folder_are_refused(images: Path, tmp_path: Path) -
     start(small_config(images), runs=tmp_path, callbacks=[Watch(3, try_it)])
     assert len(refused) == 1
     assert "another process" in refused[0]
+
+
+@pytest.mark.parametrize("cycle", [0, 2])
+def test_a_search_that_is_stopped_while_it_measures_decides_the_same(
+    cycle: int, images: Path, tmp_path: Path, reference: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of a cycle has drawn its random numbers by then, and applied nothing yet."""
+    real, calls = Judging.evidence, 0
+
+    def evidence(self: Judging, decision: Decision) -> Evidence:
+        nonlocal calls
+        if calls == cycle:
+            os.kill(os.getpid(), signal.SIGINT)
+        calls += 1
+        return real(self, decision)
+
+    monkeypatch.setattr(Judging, "evidence", evidence)
+    with pytest.raises(Stopped) as caught:
+        start(small_config(images), runs=tmp_path)
+    assert calls == cycle + 1
+    monkeypatch.undo()
+    run = folder_of(caught.value)
+    resume(run)
+    assert_same_run(run, reference)
 
 
 def test_a_resumed_search_keeps_its_config(reference: Path) -> None:

@@ -20,6 +20,7 @@ from prnas.runs.named import genotype_and_data
 from prnas.runs.names import DECISIONS
 from prnas.searching.api import resume, start
 from prnas.space.genotype import Genotype
+from prnas.space.operations import Skip
 from tests.support.settings import small_config, small_training
 from tests.support.watching import Watch, assert_same_run, stopped
 
@@ -153,7 +154,7 @@ def test_a_damaged_genotype_is_noticed_and_mended(
     assert cells.dumps() == whole
     changed = cells.to_json()
     edge = changed["normal"]["nodes"][0][0]
-    edge["op"] = "skip" if edge["op"] != "skip" else "max 3x3"
+    edge["op"] = "max 3x3" if cells.normal.nodes[0][0].op == Skip() else "skip"
     (folder / "genotype.json").write_text(Genotype.from_json(changed).dumps())
     for use in (genotype_and_data, lambda name: read_view(Path(name).parent)):
         with pytest.raises(UserError, match=r"genotype\.json is damaged"):

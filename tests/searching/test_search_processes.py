@@ -1,6 +1,7 @@
 """The search by real processes: killed, interrupted, several at once."""
 
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -83,12 +84,40 @@ def test_two_processes_are_one_with_twice_the_batch(
     if launcher == "torchrun":
         prefix = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "prnas")  # fmt: skip  # noqa: E501
     out = good(*arguments, cwd=tmp_path, prefix=prefix)
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["run"]  # only one writes
-    assert out.count("genotype.json: the cells") == 1  # and only one speaks
-    _, tensors = last_state(tmp_path / "runs" / "run")
+    assert out.count("genotype.json: the cells") == 1  # only one speaks
+    check_twice_the_batch(config, tmp_path / "runs")
+
+
+def check_twice_the_batch(config: SearchConfig, runs: Path) -> None:
+    assert [path.name for path in runs.iterdir()] == ["run"]  # only one process writes
+    _, tensors = last_state(runs / "run")
     for name, expected in first_cycle(config, batch=4, world=2).state_dict().items():
         found = tensors[f"supernet/{name}"]
         assert torch.allclose(found, expected, rtol=1e-4, atol=1e-6), name
+
+
+def test_two_machines_are_one_with_twice_the_batch(images: Path, tmp_path: Path) -> None:
+    """Two launchers, each with a process of the same search, as on two machines; here on one."""
+    config = two_process_config(images)
+    path = write_config(config, tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    processes = [
+        prnas(
+            *("search", path, "--name", "run", "--accelerator", "cpu"),
+            cwd=tmp_path,
+            prefix=(
+                *("-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", str(rank)),
+                *("--nproc-per-node", "1", "--master-addr", "127.0.0.1"),
+                *("--master-port", str(port), "-m", "prnas"),
+            ),
+        )
+        for rank in range(2)
+    ]
+    ends = [finish(process) for process in processes]
+    assert [code for code, _, _ in ends] == [0, 0], ends
+    assert ["genotype.json: the cells" in out for _, out, _ in ends] == [True, False]
+    check_twice_the_batch(config, tmp_path / "runs")
 
 
 @pytest.mark.slow  # a lost process, and how it goes on, is among the others

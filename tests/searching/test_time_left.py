@@ -48,7 +48,7 @@ def test_it_is_linear_in_speed_and_in_work(
 @pytest.mark.parametrize("speed", [1e-3, 0.7, 3e5])
 @pytest.mark.parametrize("name", recipes.names("search"))
 def test_at_a_steady_speed_it_counts_down_to_nothing(speed: float, name: str) -> None:
-    config = config_of(name, (), SearchConfig)
+    config = config_of(name, ["data.name=digits"], SearchConfig)
     works = [
         one for cycle in range(len(config.schedule.cycles)) for one in epoch_work(config, cycle)
     ]

@@ -1,5 +1,6 @@
 """Attempts and the local engine, with real processes of a moment instead of searches."""
 
+import json
 import os
 import signal
 import subprocess
@@ -52,6 +53,11 @@ def all_ended(engine: Engine, number: int) -> list[Ended]:
 
 
 # ---------------------------------------------------------------- one attempt
+
+
+def test_a_task_can_be_sent_as_json(tmp_path: Path) -> None:
+    job = task(tmp_path, "pass")
+    assert Task.from_data(json.loads(json.dumps(job.to_data()))) == job
 
 
 def test_an_attempt_has_its_place_a_log_and_a_note(tmp_path: Path) -> None:

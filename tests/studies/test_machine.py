@@ -4,7 +4,14 @@ import pytest
 
 from prnas.io.errors import UserError
 from prnas.studies.config import StudyConfig
-from prnas.studies.machine import Share, num_cpus, share_out, total_memory
+from prnas.studies.machine import (
+    Node,
+    Share,
+    num_cpus,
+    share_out,
+    share_out_nodes,
+    total_memory,
+)
 
 GPUS = ["0", "1", "2", "3"]
 
@@ -78,6 +85,46 @@ def test_the_visible_gpus_are_those_the_environment_names(monkeypatch: pytest.Mo
     assert names == ["2", "5"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert share_out(study).gpus == 0
+
+
+SMALL, LARGE = Node(2.0, 0.0, 10.0), Node(9.0, 3.0, 90.0)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "resources", "slots", "number", "memory", "gpus"),
+    [
+        ([SMALL], {}, None, 2, 4.5, 0),
+        ([SMALL, SMALL], {"threads": 2}, None, 2, 9.0, 0),
+        ([SMALL, LARGE], {"gpus": 0}, None, 11, 4.5, 0),  # The least share of any machine.
+        ([SMALL, LARGE], {"gpus": 0, "threads": 4}, None, 2, 40.5, 0),
+        ([SMALL, LARGE], {"gpus": 0, "memory": 8.0}, None, 10, 8.0, 0),
+        ([SMALL, LARGE], {}, None, 3, None, 1),
+        ([SMALL, LARGE], {"gpus": 2}, None, 1, None, 2),
+        ([SMALL, LARGE], {"gpus": 0.5}, None, 6, None, 0.5),
+        ([SMALL], {}, 7, 7, 4.5, 0),
+        ([], {"gpus": 1}, 4, 4, None, 1),
+    ],
+)
+def test_a_cluster_is_shared_out(
+    nodes: list[Node],
+    resources: dict[str, Any],
+    slots: int | None,
+    number: int,
+    memory: float | None,
+    gpus: float,
+) -> None:
+    data = {"rows": [{"name": "a", "cell": "darts-v2"}], "resources": resources, "slots": slots}
+    share = share_out_nodes(StudyConfig.from_data(data), nodes)
+    assert (len(share.places), share.memory, share.gpus) == (number, memory, gpus)
+    threads = str(resources.get("threads", 1))
+    assert all(place.environment == {"OMP_NUM_THREADS": threads} for place in share.places)
+
+
+def test_a_cluster_without_room_is_refused() -> None:
+    rows = [{"name": "a", "cell": "darts-v2"}]
+    study = StudyConfig.from_data({"rows": rows, "resources": {"threads": 4, "memory": 2.0}})
+    with pytest.raises(UserError, match=r"none of the cluster's 1 machines .* 4 CPUs and 2 GB"):
+        share_out_nodes(study, [SMALL])
 
 
 def test_this_machine_has_something() -> None:

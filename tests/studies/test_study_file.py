@@ -64,12 +64,22 @@ def test_overrides_are_those_of_other_configs() -> None:
         ({"rows": [{**ROWS[0]}, {**ROWS[1], "name": "A"}]}, "two rows are called 'a'"),
         ({"trainings": 0}, "nothing to do"),
         ({"engine": "lokal"}, "no engine is called 'lokal'. Did you mean 'local'?"),
+        ({"engine": {"name": "ray", "address": "ray://a:1"}}, "auto .* or HOST:PORT"),
+        ({"engine": {"address": "auto"}}, "for the engine ray, and this one is local"),
+        ({"engine": {"name": "ray", "adress": "auto"}}, "Did you mean 'address'"),
         ({"resources": {"gpus": 1.5}}, "a whole number or a share"),
     ],
 )
 def test_mistakes_in_the_file_are_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         study(**changes)
+
+
+def test_an_engine_is_a_name_or_has_an_address() -> None:
+    assert study().engine == study(engine="local").engine == study(engine={"name": "local"}).engine
+    for address in ("auto", "10.0.0.1:6379", "head-1.cluster:6379", "[fe80::1]:6379"):
+        engine = study(engine={"name": "ray", "address": address}).engine
+        assert (engine.name, engine.address) == ("ray", address)
 
 
 plain = st.recursive(

@@ -9,7 +9,7 @@ from typing import Any
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
 from prnas.runs.events import Callback, RunStart, SearchResult, StepEvent, Validating
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Score
+from prnas.runs.records import BatchRecord, CycleRecord, DerivedGenotype, EpochRecord, Score
 from prnas.space import zoo
 from prnas.space.analysis.statistics import (
     PoolStatistics,
@@ -59,6 +59,7 @@ def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -
         "steps": STEPS,
         "lr": 0.025 - 0.015 * epoch / one.epochs,
         "architecture_lr": None if grace else 0.05,
+        "derived": None if grace else _derived(total),
         "batch": 64,
         "scores": scores,
         "seconds": 4.5,
@@ -67,6 +68,15 @@ def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -
         "seconds_for": SECONDS_FOR,
     }
     return EpochRecord(**{**fields, **changes})
+
+
+def _derived(total: int) -> DerivedGenotype:
+    """One of two genotypes, in turn."""
+    return DerivedGenotype(
+        genotype=zoo.get(("darts-v1", "darts-v2")[total % 2]).to_json(),
+        edits=6 if total > 1 else None,
+        skips={"normal": 0.25, "reduction": 0.125 * (total % 9)},
+    )
 
 
 def evolve(config: SearchConfig, cycle: int, pools: Pools, generator: Random) -> Change:

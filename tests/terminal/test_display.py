@@ -383,10 +383,10 @@ def test_the_end_of_a_cycle_in_words() -> None:
             [
                 "pruned 3: 2 skip, 1 avg 3x3",
                 "new 1: 1 conv 5x5 (grow kernel)",
-                "now 50 % conv, 50 % pool, 0 % skip; similarity 0.24",
+                "now 50 % conv, 50 % pool, 0 % skip; similarity 0.49",
             ],
         ),
-        ("reduction", ["now 25 % conv, 50 % pool, 25 % skip; similarity 0.11"]),
+        ("reduction", ["now 25 % conv, 50 % pool, 25 % skip; similarity 0.33"]),
     ]
     assert cycle_lines.pools_in_short(pools).startswith("4 pools of 3 to 4 (")
 

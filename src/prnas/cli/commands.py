@@ -16,6 +16,9 @@ SETTING = Parameter(
     help="darts-like, depth-restricted, unrestricted, nasbench201, nasbench201-growing, or a YAML "
     "file with limits and initial_pool of your own. Without it, all of them are compared."
 )
+CELL = Parameter(
+    help="'|op~0|+|op~0|op~1|+|op~0|op~1|op~2|', a genotype file, or the folder of a search."
+)
 DATA = Parameter(
     help="digits, cifar10, cifar100, fashion-mnist, folder:PATH or npz:PATH. Without it, the sets "
     "are listed."
@@ -41,14 +44,11 @@ def zoo(name: str | None = None, /, *, as_json: AsJson = False) -> None:
     run(name, as_json)
 
 
-def truth(cell: str, /, *, as_json: AsJson = False) -> None:
-    """Look up the true accuracy of a cell of NAS-Bench-201.
-
-    :param cell: '|op~0|+|op~0|op~1|+|op~0|op~1|op~2|', a genotype file, or a run's folder.
-    """
+def truth(*cells: Annotated[str, CELL], as_json: AsJson = False) -> None:
+    """Look up the true accuracy of cells of NAS-Bench-201, also of those that searches found."""
     from prnas.commands.truth import run
 
-    run(cell, as_json)
+    run(cells, as_json)
 
 
 def draw(genotype: str, /, *, out: Output = None) -> None:
@@ -94,7 +94,7 @@ def config(recipe: str = "darts-like", /, *, given: options.ConfigOptions | None
 def search(recipe: str | None = None, /, *, given: options.SearchOptions | None = None) -> None:
     """Search for the cells of a network.
 
-    :param recipe: A recipe's name, or a YAML file. Default: quick.
+    :param recipe: A recipe's name, or a YAML file. Default: quick; with other images, pictures.
     """
     from prnas.commands.search import run
 
@@ -111,7 +111,7 @@ def retrain(
     """Train the network of a genotype, and test it.
 
     :param genotype: A published cell's name, a genotype file, or a run's folder.
-    :param recipe: A recipe's name, or a YAML file. Default: retrain-quick.
+    :param recipe: A recipe, or a YAML file. Default: retrain-quick; own images: retrain-pictures.
     """
     from prnas.commands.retrain import run
 
@@ -167,7 +167,7 @@ def report(*runs: RunFolder, given: options.ReportOptions | None = None) -> None
 
 
 def records(*runs: RunFolder, given: options.RecordsOptions | None = None) -> None:
-    """Print what runs recorded, as CSV or JSON lines for pandas, R and papers."""
+    """Print what runs recorded, as CSV, JSON lines or LaTeX, for pandas, R and papers."""
     from prnas.commands.records import run
 
     run(runs, given or options.RecordsOptions())

@@ -7,22 +7,25 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from prnas.commands.draw import check_target
 from prnas.commands.options import DataOptions
-from prnas.config.search import DataConfig
+from prnas.commands.run_options import typed_overrides
+from prnas.config import recipes
+from prnas.config.sections import ImagesConfig, RunConfig
+from prnas.config.undecided import Draft
 from prnas.data import catalog
 from prnas.io.atomic import write_output
 from prnas.io.errors import UserError, cannot
-from prnas.io.reading import validated
+from prnas.io.paths import is_folder
+from prnas.runs import named
+from prnas.runs.names import CONFIG
 from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
 _MOST_CLASSES = 20  # More classes are counted, not listed.
 
 
 def run(name: str | None, options: DataOptions) -> None:
-    if name is not None:
+    if name is not None or options.recipe is not None:
         _show_set(name, options)
         return
     if options.sample is not None:
@@ -63,12 +66,14 @@ def _where(name: str, root: Path) -> str:
     return "downloaded on first use" if folder is None else str(folder)
 
 
-def _show_set(name: str, options: DataOptions) -> None:
+def _show_set(name: str | None, options: DataOptions) -> None:
     """Show what is in a set, and draw a contact sheet of augmented samples for `--sample`."""
-    config = _config(name, options)
-    catalog.check_name(config.name)
+    if name is not None:
+        catalog.check_name(name)
     if options.sample is not None:
         check_target("--sample", options.sample, [".png"])
+    settled = named.settle(_draft(name, options))
+    config = settled.config.images
     import torch
 
     from prnas.data.dataset import load, normalization
@@ -77,6 +82,7 @@ def _show_set(name: str, options: DataOptions) -> None:
     with closing(load(config, torch.device("cpu"), notes.append)) as data:
         values = normalization(data.train)
         summary = _summary(config, data, values) | {"notes": notes}
+        summary["recipe"] = options.recipe or named.default_search(name)
         if options.sample is not None:
             _write_sample(config, data, values, options.sample, options.seed)
     if options.as_json:
@@ -87,22 +93,32 @@ def _show_set(name: str, options: DataOptions) -> None:
         show_next("prnas data " + shlex.join([config.name, "--sample", "sample.png"]))
     else:
         show("", f"wrote {options.sample}")
-        show_next("prnas search " + shlex.join(["--data", config.name]))
+        show_next(
+            "prnas search " + shlex.join([*_recipe_of_search(options), "--data", config.name])
+        )
 
 
-def _config(name: str, options: DataOptions) -> DataConfig:
-    # As in the recipes: a flipped digit is no digit, and a shift by 4 of 8 pixels hides half of it.
-    flip, padding = (False, 1) if name == "digits" else (True, 4)
-    settings = {
-        "name": name,
-        "root": None if options.root is None else str(options.root),
-        "image_size": options.image_size,
-        "flip": flip if options.flip is None else options.flip,
-        "crop_padding": padding if options.crop_padding is None else options.crop_padding,
-        "cutout": options.cutout,
-        "broken": "skip" if options.skip_broken else "refuse",
+def _recipe_of_search(options: DataOptions) -> list[str]:
+    """What to name it by; none is the default of the same images."""
+    shipped = options.recipe in recipes.names("search")
+    return [options.recipe] if options.recipe is not None and shipped else []
+
+
+def _draft(name: str | None, options: DataOptions) -> Draft[RunConfig]:
+    """What is said of the images by a recipe, a file or a run, and by the options."""
+    recipe = options.recipe or named.default_search(name)
+    if is_folder(recipe) and recipe not in recipes.names():
+        recipe = str(Path(recipe, CONFIG))
+    typed = {
+        "data.name": name,
+        "data.root": None if options.root is None else str(options.root),
+        "data.image_size": options.image_size,
+        "data.flip": options.flip,
+        "data.crop_padding": options.crop_padding,
+        "data.cutout": options.cutout,
+        "data.broken": "skip" if options.skip_broken else None,
     }
-    return validated(TypeAdapter(DataConfig), settings, "data")
+    return named.draft_of(recipe, [*options.overrides, *typed_overrides(typed)], RunConfig)
 
 
 def _size(shape: Sequence[int]) -> str:
@@ -111,7 +127,7 @@ def _size(shape: Sequence[int]) -> str:
     return f"{width}x{height} {kinds.get(channels, f'{channels} channels')}"
 
 
-def _summary(config: DataConfig, data: Any, values: Any) -> dict[str, Any]:
+def _summary(config: ImagesConfig, data: Any, values: Any) -> dict[str, Any]:
     from prnas.data.dataset import InMemory
 
     counts = [
@@ -129,11 +145,12 @@ def _summary(config: DataConfig, data: Any, values: Any) -> dict[str, Any]:
         ],
         "mean": list(values.mean),
         "std": list(values.std),
+        "augmentation": {key: getattr(config, key) for key in ("flip", "crop_padding", "cutout")},
         "storage": "memory" if isinstance(data.train, InMemory) else "stream",
     }
 
 
-def _show(config: DataConfig, summary: dict[str, Any]) -> None:
+def _show(config: ImagesConfig, summary: dict[str, Any]) -> None:
     classes: list[dict[str, Any]] = summary["classes"]
     counts = [row["train"] for row in classes]
     few, many = min(counts), max(counts)
@@ -147,6 +164,7 @@ def _show(config: DataConfig, summary: dict[str, Any]) -> None:
         ("classes", f"{len(classes)}, of {balance} training images each"),
         *[(name, ", ".join(f"{x:.4f}" for x in summary[name])) for name in ("mean", "std")],
         ("storage", f"{where} ({size:,.1f} MB)"),
+        ("variants", f"{_variants(config)} (as by {summary['recipe']})"),
     ]
     about = catalog.ABOUT.get(config.name)
     if about is not None:
@@ -159,7 +177,15 @@ def _show(config: DataConfig, summary: dict[str, Any]) -> None:
         show("", table(["class", "train", "test"], rows, right=(1, 2)))
 
 
-def _write_sample(config: DataConfig, data: Any, values: Any, path: Path, seed: int) -> None:
+def _variants(config: ImagesConfig) -> str:
+    parts = ["flipped" if config.flip else "not flipped"]
+    parts.append(
+        f"shifted by up to {config.crop_padding}" if config.crop_padding else "not shifted"
+    )
+    return ", ".join([*parts, *([f"a square of {config.cutout} cut out"] if config.cutout else [])])
+
+
+def _write_sample(config: ImagesConfig, data: Any, values: Any, path: Path, seed: int) -> None:
     from prnas.data.augment import Augmentation
     from prnas.data.contact_sheet import contact_sheet
 

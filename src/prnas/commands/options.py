@@ -60,6 +60,9 @@ class SpaceOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigOptions(Options):
+    data: str | None = None
+    """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""
+    data_root: DataRoot = None
     overrides: Overrides = ()
     """Override a value of the config, e.g. --set seed=5. May be repeated."""
     as_json: AsJson = False
@@ -69,6 +72,10 @@ class ConfigOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class DataOptions(Options):
+    recipe: str | None = None
+    """Treat the images as this recipe, YAML file or run does. Default: as `prnas search --data`."""
+    overrides: Overrides = ()
+    """Override a value of that recipe, e.g. --set data.flip=false. May be repeated."""
     root: Path | None = None
     """The folder with a set's files, and for downloads."""
     sample: Path | None = None
@@ -76,10 +83,10 @@ class DataOptions(Options):
     image_size: Whole | None = None
     """Resize the images to squares of this size."""
     flip: Annotated[bool | None, Parameter(negative="--no-flip")] = None
-    """Flip samples at random. Default: all but digits."""
+    """Flip samples at random, or never."""
     crop_padding: Whole | None = None
-    """Largest shift of samples. Default: 4; digits: 1."""
-    cutout: Whole = 0
+    """Largest shift of samples."""
+    cutout: Whole | None = None
     """Side of the square cut out of samples; 0: none."""
     skip_broken: bool = False
     """Leave out images that cannot be read."""
@@ -157,7 +164,9 @@ class StudyOptions(Options):
     overrides: Overrides = ()
     """Override a value of the study, e.g. --set seeds=3. May be repeated."""
     engine: str | None = None
-    """What runs the jobs: local."""
+    """What runs the jobs: local (default), or ray, on this machine or a cluster."""
+    address: str | None = None
+    """For --engine ray: a running cluster, as HOST:PORT, or auto for the one of this machine."""
     slots: Whole | None = None
     """Number of jobs at the same time. Default: as many as the machine has room for."""
     quiet: bool = False
@@ -223,8 +232,10 @@ class ReportOptions(Options):
 class RecordsOptions(Options):
     csv: bool = False
     """Print CSV, with a line for each epoch and measure. This is the default."""
-    as_json: Annotated[bool, Parameter(name="--json")] = False
+    as_json: Annotated[bool, Parameter(name=("--jsonl", "--json"))] = False
     """Print JSON lines with the same fields instead."""
+    latex: bool = False
+    """Print a LaTeX table of the results instead: mean and deviation over the seeds of a config."""
     candidates: bool = False
     """Print the candidates of each cycle and their architecture weights, not the epochs."""
     out: Output = None

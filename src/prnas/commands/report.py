@@ -11,6 +11,7 @@ from prnas.io.errors import UserError, cannot
 from prnas.report.html import render
 from prnas.report.page import SEED, write_page
 from prnas.report.read_run import is_run, read_group, read_view, runs_in
+from prnas.report.results_table import results
 from prnas.report.view import View
 from prnas.runs.names import REPORT
 from prnas.studies.folder import is_study
@@ -50,6 +51,7 @@ def run(folders: Sequence[Path], options: ReportOptions) -> None:
                 "runs": [str(folder) for folder in runs],
                 "ended": [view.ended for view in views],
                 "figures": [str(file) for file in drawn],
+                "results": results(views),
             }
         )
         return

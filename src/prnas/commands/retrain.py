@@ -6,26 +6,24 @@ from typing import Any
 from prnas.commands.options import RetrainOptions
 from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
 from prnas.config.retrain import RetrainConfig
+from prnas.config.undecided import Draft
 from prnas.io.errors import UserError
 from prnas.runs import named
 
-DEFAULT_RECIPE = "retrain-quick"
-# Keys of the data section that a training inherits from the search whose cells it trains.
-INHERITED = (
-    *("name", "root", "image_size", "images", "test_share", "broken", "storage", "workers"),
-    *("flip", "crop_padding", "padding_color"),
-)
+# Keys of the data section that a training inherits from the search whose cells it trains, unless
+# its recipe chooses them by the images; a recipe that does takes all images, too.
+INHERITED = ("name", "root", "test_share", "broken", "storage", "workers")
+INHERITED += ("flip", "padding_color")
+INHERITED_SIZES = ("image_size", "images", "crop_padding")
 
 
 def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:
     """Train, and show the progress. All mistakes in the options are found before it starts."""
     check_run_options(options, genotype=genotype, recipe=recipe)
-    overrides = config_overrides(options)
-    config = None
+    settled = None
     if options.resume is None:
-        # The images are those of the search, unless a recipe or --data names others.
-        inherits = recipe is None and options.data is None
-        config = _config(genotype, recipe or DEFAULT_RECIPE, inherits).override(overrides)
+        recipe, draft = _draft(genotype, recipe, options)
+        settled = named.settle(draft)
 
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.retraining import api, seeds
@@ -42,40 +40,54 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
 
     result = None
     with showing(displays, "retrain"):
-        if config is None:
+        if settled is None:
             assert options.resume is not None
             if seeds.is_group(options.resume):
-                result = seeds.resume_seeds(options.resume, overrides=overrides, watchers=watchers)
+                result = seeds.resume_seeds(
+                    options.resume, overrides=config_overrides(options), watchers=watchers
+                )
             else:
-                api.resume(options.resume, overrides=overrides, callbacks=watchers())
+                api.resume(
+                    options.resume, overrides=config_overrides(options), callbacks=watchers()
+                )
         else:
-            stem = Path(recipe or DEFAULT_RECIPE).stem
+            stem = Path(recipe or "retrain").stem
             run: dict[str, Any] = {
                 "runs": options.runs or RUNS,
                 "name": options.name,
                 "recipe": stem,
             }
             if options.seeds is None or options.seeds == 1:
-                api.start(config, callbacks=watchers(), **run)
+                reasons = settled.reasons
+                api.start(settled.config, callbacks=watchers(), reasons=reasons, **run)
             else:
+                config = settled.config
                 result = seeds.start_seeds(config, options.seeds, watchers=watchers, **run)
     if result is not None and displays[-1].started:
         write_report(result.folder)
         show_seeds(result)
 
 
-def _config(genotype: str | None, recipe: str, inherits: bool) -> RetrainConfig:
+def _draft(
+    genotype: str | None, recipe: str | None, options: RetrainOptions
+) -> tuple[str, Draft[RetrainConfig]]:
+    """The recipe, and what it and the options say of the training."""
     if genotype is None:
         raise UserError(
             "say what to train: a published cell (`prnas zoo` lists them), a genotype file, or the "
             "folder of a search; or go on with --resume RUN"
         )
     cells, searched = named.genotype_and_data(genotype)
-    config = named.config_of(recipe, (), RetrainConfig)
-    data = config.data
-    if searched is not None and inherits:
-        data = data.model_copy(update={key: searched[key] for key in INHERITED})
-    return config.model_copy(update={"genotype": cells, "data": data})
+    # The images are those of the search, unless a recipe or --data names others.
+    inherits = recipe is None and options.data is None and searched is not None
+    name = searched["name"] if inherits and searched is not None else options.data
+    recipe = recipe or named.default_training(name)
+    draft = named.draft_of(recipe, (), RetrainConfig)
+    data = draft.to_data() | {"genotype": cells.to_json()}
+    if inherits and searched is not None:
+        keys = INHERITED if draft.open else (*INHERITED, *INHERITED_SIZES)
+        data["data"] |= {key: searched[key] for key in keys}
+    return recipe, RetrainConfig.draft(data, config_overrides(options))
 
 
 def write_report(folder: Path | None) -> None:

@@ -3,12 +3,12 @@
 import json
 import shlex
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from prnas.commands.options import RunOptions
+from prnas.commands.options import ConfigOptions, RunOptions
 from prnas.io.errors import UserError
 from prnas.runs import signals
 from prnas.runs.names import check_name, not_resumable
@@ -22,18 +22,24 @@ COMPUTE = ("accelerator", "devices", "precision", "threads", "compile", "recompu
 DATA = {"data.name": "data", "data.root": "data_root", "seed": "seed"}
 
 
-def config_overrides(options: RunOptions) -> list[str]:
+def config_overrides(options: RunOptions | ConfigOptions) -> list[str]:
     """The overrides that were typed, and those that other options stand for."""
     # A resumed run has its own data and seed.
-    keys = {f"compute.{name}": name for name in COMPUTE} | ({} if options.resume else DATA)
+    resumed = getattr(options, "resume", None) is not None
+    keys = {f"compute.{name}": name for name in COMPUTE} | ({} if resumed else DATA)
     values = {key: getattr(options, name, None) for key, name in keys.items()}
+    given = {key: value for key, value in values.items() if value is not False}
+    return [*options.overrides, *typed_overrides(given)]
+
+
+def typed_overrides(values: Mapping[str, Any]) -> list[str]:
+    """The overrides that options stand for, of those that were given."""
     # As JSON, so that YAML makes no number of a name.
-    typed = [
+    return [
         f"{key}={json.dumps(value, ensure_ascii=False)}"
         for key, value in values.items()
-        if value is not None and value is not False
+        if value is not None
     ]
-    return [*options.overrides, *typed]
 
 
 def check_run_options(options: RunOptions, **arguments: str | None) -> None:

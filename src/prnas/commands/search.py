@@ -1,5 +1,6 @@
 """`prnas search`: a new or resumed search, from a recipe to cells."""
 
+import shlex
 from pathlib import Path
 
 from prnas.commands.draw import check_picture, save_picture
@@ -8,8 +9,6 @@ from prnas.commands.run_options import RUNS, check_run_options, config_overrides
 from prnas.config.search import SearchConfig
 from prnas.runs import named
 from prnas.studies.names import STUDY
-
-DEFAULT_RECIPE = "quick"
 
 
 def run(recipe: str | None, options: SearchOptions) -> None:
@@ -22,12 +21,12 @@ def run(recipe: str | None, options: SearchOptions) -> None:
     if resumed_study or options.seeds is not None:
         from prnas.commands import search_seeds
 
-        search_seeds.run(recipe or DEFAULT_RECIPE, options)
+        search_seeds.run(recipe or named.default_search(options.data), options)
         return
-    recipe = recipe or DEFAULT_RECIPE
-    config = None
+    recipe = recipe or named.default_search(options.data)
+    settled = None
     if options.resume is None:
-        config = named.config_of(recipe, overrides, SearchConfig)
+        settled = named.settle(named.draft_of(recipe, overrides, SearchConfig))
 
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.searching import api
@@ -36,19 +35,29 @@ def run(recipe: str | None, options: SearchOptions) -> None:
     display = Display(quiet=options.quiet)
     callbacks = with_default_callbacks([display])
     with showing([display], "search"):
-        if config is None:
+        if settled is None:
             assert options.resume is not None
             result = api.resume(options.resume, overrides=overrides, callbacks=callbacks)
         else:
             result = api.start(
-                config,
+                settled.config,
                 runs=options.runs or RUNS,
                 name=options.name,
                 recipe=Path(recipe).stem,
                 callbacks=callbacks,
+                reasons=settled.reasons or _advice(recipe, settled.config),
             )
     if options.picture is not None and display.started:
         from prnas.drawing.cells import draw_genotype
 
         title = result.folder.name if result.folder else None
         save_picture(draw_genotype(result.genotype, title), options.picture)
+
+
+def _advice(recipe: str, config: SearchConfig) -> tuple[tuple[str, str], ...]:
+    """What is odd about a recipe for these images."""
+    name = config.data.name
+    if recipe != "quick" or name == "digits":
+        return ()
+    better = shlex.join(["prnas", "search", "pictures", "--data", name])
+    return (("mind", f"quick is made for digits; for other images there is `{better}`"),)

@@ -7,12 +7,15 @@ from typing import Any
 from prnas.commands import study as command
 from prnas.commands.options import SearchOptions
 from prnas.commands.run_options import RUNS, config_overrides
+from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
 from prnas.io.yaml_files import parse_yaml
+from prnas.runs import named
 from prnas.runs.names import check_name
 from prnas.studies.config import MOST_SEEDS, StudyConfig
 from prnas.studies.folder import read_plan
 from prnas.studies.plan import make_plan
+from prnas.terminal.output import reason_lines, show
 
 # Options that the study has its own place for, or gives each job itself.
 _OWN = ("seed", "compute.threads", "compute.memory_limit", "compute.devices")
@@ -32,6 +35,7 @@ def run(recipe: str, options: SearchOptions) -> None:
         raise UserError(f"--seeds must be from 1 to {MOST_SEEDS}, got {seeds}")
     study = StudyConfig.from_data(_study_data(recipe, options))
     plan = make_plan(study)
+    _show_reasons(recipe, options)
     name = options.name
     if name is None:
         stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -41,6 +45,13 @@ def run(recipe: str, options: SearchOptions) -> None:
     if folder.exists():
         raise UserError(f"{folder} is there already; go on with `prnas search --resume {folder}`")
     command.go_on(folder, plan, quiet=options.quiet)
+
+
+def _show_reasons(recipe: str, options: SearchOptions) -> None:
+    """What the plan chose by the images; each job gets it as a whole config."""
+    draft = named.draft_of(recipe, config_overrides(options), SearchConfig)
+    if draft.open and not options.quiet:
+        show(*reason_lines(named.settle(draft).reasons), "")
 
 
 def _study_data(recipe: str, options: SearchOptions) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from prnas.runs.names import REPORT, check_name
 from prnas.studies import attempts, statistics, tables
 from prnas.studies.config import StudyConfig, read_study
 from prnas.studies.engines import Engine, LocalEngine
-from prnas.studies.folder import is_study, open_study, read_plan
+from prnas.studies.folder import check_study, is_study, open_study, read_plan
 from prnas.studies.machine import Share, share_out
 from prnas.studies.names import SUMMARY
 from prnas.studies.plan import Plan, make_plan
@@ -46,7 +46,10 @@ def _plan(name: str, options: StudyOptions) -> tuple[Path, Plan]:
     """The study's folder, and its plan. A folder stands for the study that was begun in it."""
     overrides = list(options.overrides)
     if options.engine is not None:
-        overrides.append(f"engine={options.engine}")
+        ray = options.engine == "ray"  # Another one has no use for the address in the file.
+        overrides.append(f"engine{'.name' if ray else ''}={json.dumps(options.engine)}")
+    if options.address is not None:
+        overrides.append(f"engine.address={json.dumps(options.address)}")
     if options.slots is not None:
         overrides.append(f"slots={options.slots}")
     if is_folder(name):
@@ -80,6 +83,8 @@ def _check(options: StudyOptions, plan: Plan) -> None:
         raise UserError(f"choose one of {' and '.join(given)}")
     if options.out is not None and not (options.csv or options.latex or options.as_json):
         raise UserError("--out is for --csv, --latex and --json")
+    if options.job is not None and (options.engine or "local") != "local":
+        raise UserError(f"choose one of --job and --engine {options.engine}: a job runs here")
     number = len(plan.jobs)
     if options.job is not None and not 1 <= options.job <= number:
         raise UserError(f"--job must be from 1 to {number}, got {options.job}; --list shows them")
@@ -90,18 +95,21 @@ def _check(options: StudyOptions, plan: Plan) -> None:
 
 def go_on(folder: Path, plan: Plan, *, job: int | None = None, quiet: bool = False) -> None:
     """Run what is not done yet, or the one job; then show what came of it, and exit."""
-    share = share_out(plan.study, single=job is not None)
-    open_study(folder, plan)
     from prnas.studies.page import PageWriter
     from prnas.terminal.study_view import StudyDisplay, show_results
 
-    display = StudyDisplay(len(share.places), quiet=quiet)
-    numbers = None if job is None else [job]
-    engine = engine_of(plan.study, share)
-    watcher: Watcher = display
-    if job is None:  # Many jobs at once would all write the same page.
-        watcher = Watchers(display, PageWriter(folder, lambda text: show(f"note: {text}")))
-    outcome = run_study(folder.absolute(), plan, share, engine, watcher, numbers)
+    check_study(folder, plan)
+    engine, share = engine_of(plan.study, single=job is not None)
+    try:
+        open_study(folder, plan)
+        display = StudyDisplay(len(share.places), quiet=quiet)
+        numbers = None if job is None else [job]
+        watcher: Watcher = display
+        if job is None:  # Many jobs at once would all write the same page.
+            watcher = Watchers(display, PageWriter(folder, lambda text: show(f"note: {text}")))
+        outcome = run_study(folder.absolute(), plan, share, engine, watcher, numbers)
+    finally:
+        engine.close()
     if job is not None:
         _end_of_job(plan, job, outcome)
         return
@@ -114,10 +122,17 @@ def go_on(folder: Path, plan: Plan, *, job: int | None = None, quiet: bool = Fal
     _end(folder, plan, outcome, results)
 
 
-def engine_of(study: StudyConfig, share: Share) -> Engine:
-    """The engine that a study names. Another one has its line here, and imports what it needs."""
-    assert study.engine == "local"
-    return LocalEngine(share.places)
+def engine_of(study: StudyConfig, single: bool = False) -> tuple[Engine, Share]:
+    """The engine that a study names, and each job's share. A `single` job runs on this machine.
+
+    Another engine has its line here, and imports what it needs.
+    """
+    if study.engine.name == "ray" and not single:
+        from prnas.studies.ray_engine import start_ray
+
+        return start_ray(study)
+    share = share_out(study, single=single)
+    return LocalEngine(share.places), share
 
 
 def write_summary(folder: Path, plan: Plan, results: StudyResults) -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from prnas.config.choices import Accelerator, Precision
 from prnas.config.numbers import Share, Size
 from prnas.config.overrides import apply_overrides
+from prnas.config.undecided import Draft, set_apart
 from prnas.io.reading import validated
 
 # Number of epochs that `last-five` validates, and whose mean is a training's test error.
@@ -113,6 +114,17 @@ class RunConfig(Section):
     def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> Self:
         """The config in parsed YAML; `overrides` and errors are those of `override`."""
         return cls._validated({} if data is None else data).override(overrides)
+
+    @classmethod
+    def draft(cls, data: Any, overrides: Sequence[str] = ()) -> Draft[Self]:
+        """As `from_data`, but keys may say `auto` where a value can be chosen by the images."""
+        plain, keys = set_apart({} if data is None else data)
+        config = cls._validated(plain)
+        if overrides:
+            whole = Draft(config, keys).to_data()
+            plain, keys = set_apart(apply_overrides(whole, overrides, cls._write_out_names))
+            config = cls._validated(plain)
+        return Draft(config, keys)
 
     def override(self, overrides: Sequence[str]) -> Self:
         """The config with overrides like `seed=5`; a `FormatError` names every problem."""

@@ -20,6 +20,7 @@ from prnas.data.storage import Images, Streamed, fits, in_memory
 from prnas.data.storage import InMemory as InMemory
 from prnas.io.errors import UserError
 from prnas.io.memory import free_memory
+from prnas.io.paths import home_expanded
 from prnas.nets.devices import to_device
 
 _BATCH_PIXELS = 2**23  # Values that are summed up together for the means.
@@ -106,7 +107,7 @@ def _read(
             return read_cifar(spec, root, say)
         return read_idx(spec, root, say)
     if kind == "npz":
-        return read_npz(_expanded(path), config.test_share, room / 2, say)
+        return read_npz(home_expanded(path), config.test_share, room / 2, say)
     options = FolderOptions(
         size=config.image_size or DEFAULT_SIZE,
         test_share=config.test_share,
@@ -115,20 +116,13 @@ def _read(
         fits=in_memory_if,
         say=say,
     )
-    return read_folder(_expanded(path), options)
-
-
-def _expanded(path: str) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        raise UserError(f"{path!r:.200}: nobody of that name has a home folder") from None
+    return read_folder(home_expanded(path), options)
 
 
 def _root(config: ImagesConfig) -> Path:
     if config.root is None:
         return default_root()
-    root = _expanded(config.root)
+    root = home_expanded(config.root)
     if "\0" in config.root or not root.is_dir():
         raise UserError(
             f"data.root: there is no folder {config.root!r:.200}. Make it, or leave data.root out "

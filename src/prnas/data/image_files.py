@@ -62,6 +62,12 @@ def is_grey(path: Path) -> bool:
         return grey
 
 
+def look_at(path: Path) -> tuple[int, int, bool]:
+    """Width, height and whether it is grey, by the header alone."""
+    with warnings.catch_warnings(action="ignore"), _opened(path) as image:
+        return *image.size, image.mode in _GREY or _is_sixteen_bit(image)
+
+
 def read_picture(
     path: Path, size: int | tuple[int, int], channels: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -83,6 +83,23 @@ def save_model(folder: Path, network: nn.Module, card: ModelCard) -> None:
     write_atomically(folder / CARD, card.dumps(hashlib.sha256(data).hexdigest()).encode())
 
 
+def is_saved(folder: Path, network: nn.Module, card: ModelCard) -> bool:
+    """Whether a folder holds this very model, undamaged.
+
+    The config in its card may be as an older release wrote it, without fields that came later.
+    """
+    try:
+        saved = load(folder)
+    except UserError:
+        return False
+    weights, theirs = weights_of(network), saved.network.state_dict()
+    return (
+        saved.card.model_copy(update={"config": card.config}) == card
+        and _shapes(weights) == _shapes(theirs)
+        and all(torch.equal(weights[name], theirs[name]) for name in weights)
+    )
+
+
 def _model_files(path: Path) -> tuple[Path, Path]:
     """The weights and the card of a model; `path` is what `load` takes."""
     pairs = [(folder / WEIGHTS, folder / CARD) for folder in (path, path / FOLDER)]

@@ -76,7 +76,13 @@ _CLASSES: dict[str, type[Relaxation]] = {kind.name: kind for kind in (Softmax,)}
 
 
 def register(kind: type[Relaxation]) -> None:
-    """Let configs name a relaxation that is not part of prnas."""
+    """Let configs name a relaxation that is not part of prnas.
+
+    A program may register it again, e.g. in a notebook; the names of prnas are taken.
+    """
+    known = _CLASSES.get(kind.name, kind)
+    if known is not kind and known.__module__ == __name__:
+        raise ValueError(f"'{kind.name}' is a relaxation of prnas; give yours another name")
     _CLASSES[kind.name] = kind
     config.RELAXATIONS[kind.name] = kind.scores
 

@@ -148,6 +148,7 @@ def pass_costs(supernet: Supernet, pixels: Pixels) -> PassCosts:
     candidates = 0
     for index, cell in enumerate(supernet.search_cells):
         first.setdefault(cell.plan.role, index)
+        pixels = halved(pixels) if cell.plan.after_block else pixels
         inner = halved(pixels) if cell.plan.reduces else pixels
         costs.append({})
         for (state, source), edge in zip(cell.pools.positions, cell.pools.edges, strict=True):

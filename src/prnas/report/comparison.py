@@ -36,7 +36,7 @@ LONGEST_VALUE = 120
 Rows = list[tuple[str, list[str]]]  # a label, and a value for each config
 
 
-class _Group:
+class Group:
     """Runs of one config, whatever their seeds: their numbers, views and data for the page."""
 
     letter: str | None = None  # config A, B, … of several
@@ -73,7 +73,7 @@ def comparison(
     views: Sequence[View], runs: Sequence[Mapping[str, Any]], names: Sequence[str]
 ) -> dict[str, Any]:
     """Results of each kind of run, in groups of one config, and the distances between genotypes."""
-    groups = [_Group(numbers, views, runs) for numbers in same_configs(views)]
+    groups = [Group(numbers, views, runs) for numbers in same_configs(views)]
     results = [_results(kind, [g for g in groups if g.kind == kind.kind]) for kind in KINDS]
     return {
         "groups": [group.data() for group in groups],
@@ -103,7 +103,7 @@ def scores_compare(kind: str, num_configs: int) -> bool:
     return kind != SearchView.kind or num_configs < 2
 
 
-def _results(kind: type[View], groups: Sequence[_Group]) -> dict[str, Any]:
+def _results(kind: type[View], groups: Sequence[Group]) -> dict[str, Any]:
     """A kind of run: what its results are called, what sets its configs apart, and its seeds."""
     several = len(groups) > 1
     for number, group in enumerate(groups if several else ()):
@@ -152,7 +152,7 @@ def spread(values: Sequence[float | None]) -> dict[str, Any] | None:
     return {"n": len(numbers), "mean": rounded(fmean(numbers)), "sd": sd}
 
 
-def _confusions(groups: Sequence[_Group], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _confusions(groups: Sequence[Group], names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The matrix of each config's seeds together, and whose it is."""
     for group in groups:
         trained = {

@@ -6,7 +6,7 @@ from typing import Any
 from prnas.drawing.colors import color_of
 from prnas.io.errors import FormatError
 from prnas.report.plain_data import rounded
-from prnas.runs.records import CycleRecord
+from prnas.runs.records import CycleRecord, Evidence
 from prnas.space.analysis import statistics
 from prnas.space.change import Change, EdgeChange
 from prnas.space.operations import CATEGORIES, Operation, from_label
@@ -36,6 +36,9 @@ class Cycles:
         # Statistics of the pools that each cycle trained, and in the end of what remained.
         self.pools: dict[Role, list[dict[str, Any]]] = {role: [] for role in self.roles}
         self.parents: dict[Role, list[float | None]] = {role: [] for role in self.roles}
+        # At each cycle's end, the shares of decisions that are beyond chance, and against the odds.
+        self.supported: list[float | None] = []
+        self.contradicted: list[float | None] = []
         self.discoverable: int | None = None  # operations that a cell can have at all
         self._seen: dict[Role, set[Operation]] = {role: set() for role in self.roles}
         self._now: dict[Role, Edges] = {}
@@ -52,6 +55,7 @@ class Cycles:
                 raise FormatError([f"cycle {record.cycle}: {what:.200}"])
         discoverable = record.statistics.get("discoverable")
         self.discoverable = discoverable if type(discoverable) is int else self.discoverable
+        self._add_certainty(record.evidence)
         for role in self.roles:
             edges = [[_operation(label) for label in pool] for pool in record.pools[role]]
             changes = change.cell(role).edges
@@ -63,7 +67,13 @@ class Cycles:
             if not self.pools[role]:
                 self._set(role, edges)
             rows = zip(edges, weights, changes, strict=True)
-            self._steps[role].append([self._edge(*row, record.cycle) for row in rows])
+            found = _evidence(record.evidence, role, edges, record.cycle)
+            self._steps[role].append(
+                [
+                    [*self._edge(*row, record.cycle), *([edge] if edge else [])]
+                    for row, edge in zip(rows, found, strict=True)
+                ]
+            )
             self.parents[role].append(rounded(statistics.parent_probability(changes)))
             self._set(role, list(map(_after, edges, changes)))
 
@@ -85,6 +95,14 @@ class Cycles:
         ]
         scores = [rounded(value) for value in self._scores(weights)] if weights else []
         return [numbers, scores, pruned, added]
+
+    def _add_certainty(self, evidence: Evidence | None) -> None:
+        if evidence is None or not evidence.decisions:
+            self.supported.append(None)
+            self.contradicted.append(None)
+        else:
+            self.supported.append(rounded(evidence.supported / evidence.decisions))
+            self.contradicted.append(rounded(evidence.contradicted / evidence.decisions))
 
     def _set(self, role: Role, edges: Edges) -> None:
         """The pools that the next cycle trains, and what they are like."""
@@ -127,6 +145,36 @@ class Cycles:
             "colors": self.colors,
             "morphisms": list(self._morphisms),
         }
+
+
+def _evidence(
+    evidence: Evidence | None, role: Role, edges: Edges, cycle: int
+) -> list[dict[str, Any] | None]:
+    """For each edge, what each candidate is worth (mean, error) and how sure the decision is."""
+    if evidence is None:
+        return [None] * len(edges)
+    removal, saliency = evidence.removal.get(role, []), evidence.saliency.get(role, [])
+    decisions = evidence.edges.get(role, [])
+    sizes = list(map(len, edges))
+    measured = [[len(edge.mean) for edge in worths] for worths in (removal, saliency) if worths]
+    errors = [[len(edge.error) for edge in worths] for worths in (removal, saliency) if worths]
+    if any(found != sizes for found in [*measured, *errors]) or len(decisions) != len(sizes):
+        raise FormatError([f"cycle {cycle}: the evidence fits the {role} cell's pools no more"])
+    found: list[dict[str, Any] | None] = []
+    for number, decision in enumerate(decisions):
+        edge: dict[str, Any] = {
+            name: [
+                None if one[0] is None else list(map(rounded, one))
+                for one in zip(worths[number].mean, worths[number].error, strict=True)
+            ]
+            for name, worths in (("removal", removal), ("saliency", saliency))
+            if worths
+        }
+        if decision is not None:
+            numbers = map(rounded, (decision.difference, decision.error, decision.p))
+            edge["decision"] = [decision.kept, decision.pruned, *numbers]
+        found.append(edge)
+    return found
 
 
 def _operation(label: str) -> Operation:

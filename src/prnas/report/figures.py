@@ -22,8 +22,6 @@ from prnas.drawing.confusion import draw_confusion
 from prnas.drawing.matplotlib_writer import to_bytes
 from prnas.drawing.picture import Picture, to_svg, transformed
 from prnas.report.comparison import letter_of, same_configs, scores_compare
-from prnas.report.page import unique_names
-from prnas.report.plain_data import clipped
 from prnas.report.plots import (
     RUN_COLORS,
     Line,
@@ -33,6 +31,7 @@ from prnas.report.plots import (
     mean_plots,
     plots_of,
 )
+from prnas.report.results_table import config_names
 from prnas.report.training_view import TrainingView, confusion_of, is_sound
 from prnas.report.view import Band, View
 
@@ -88,7 +87,8 @@ def comparison_figures(views: Sequence[View]) -> Files:
         same = [view for view in views if view.kind == kind]
         groups = same_configs(same)
         scores = scores_compare(kind, len(groups))
-        members = dict(zip(_labels(same, groups), groups, strict=True))
+        labels = config_names(same, groups, LONGEST_LABEL)
+        members = dict(zip(labels, groups, strict=True))
         counted = {label: _counted(same, numbers) for label, numbers in members.items()}
         if scores:
             yield from _results(f"{kind}-results", same, counted)
@@ -100,17 +100,6 @@ def comparison_figures(views: Sequence[View]) -> Files:
         epochs = Epochs(done, same[0].bands if alike else (), same_lines=True)
         yield from _curves(plots, epochs, f"{kind}-all")
         yield from _drawn(_confusions(f"{kind}-confusion", same, members.values()))
-
-
-def _labels(views: Sequence[View], groups: Sequence[Sequence[int]]) -> list[str]:
-    """What configs are called: like their folder or single run, else by the page's letters."""
-    labels: list[str] = []
-    for i, numbers in enumerate(groups):
-        names = [views[number].info.name for number in numbers]
-        folders = {name.rpartition("/")[0] for name in names}
-        label = names[0] if len(names) == 1 else "".join(folders) if len(folders) == 1 else ""
-        labels.append(clipped(label, LONGEST_LABEL) or f"config {letter_of(i)}")
-    return unique_names(labels)
 
 
 def _named(label: str, numbers: Sequence[int], num_configs: int) -> str:

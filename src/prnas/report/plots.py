@@ -79,11 +79,21 @@ class Plot:
     note: str = ""
 
 
-SECTIONS = {"learning": "Learning", "pools": "What the pools hold", "machine": "Speed and memory"}
+SECTIONS = {
+    "learning": "Learning",
+    "derived": "The genotype, if the search ended now",
+    "pools": "What the pools hold",
+    "machine": "Speed and memory",
+}
 # Beside the headings, by the kind of run.
 NOTES = {
     ("search", "learning"): "weights, architecture: while they were trained, each on its half of "
     "the images; shaded: grace epochs",
+    (
+        "search",
+        "derived",
+    ): "after each epoch, by the architecture weights; nothing in grace epochs, "
+    "when they are equal",
     ("search", "pools"): "steps: the pools that each cycle trained",
 }
 
@@ -116,7 +126,7 @@ def _plain(value: Plot | Format | Line) -> dict[str, Any]:
 def plots_of(view: View) -> list[Plot]:
     """All plots of a run, also those that have nothing to show yet."""
     if isinstance(view, SearchView):
-        plots = [*_search_scores(view), *_columns(view), *_pools(view)]
+        plots = [*_search_scores(view), *_columns(view), *_derived(view), *_pools(view)]
     else:
         plots = [*_training_scores(view), *_columns(view)]
     return sorted(plots, key=lambda plot: tuple(SECTIONS).index(plot.section))
@@ -159,7 +169,9 @@ ONLY = {"drop_path": "training", "architecture_lr": "search"}  # columns of one 
 
 def _columns(view: View) -> Iterator[Plot]:
     for name, title, column, form in COLUMNS:
-        if ONLY.get(column, view.kind) != view.kind or _never_recorded(view, column):
+        if ONLY.get(column, view.kind) != view.kind:
+            continue
+        if column == "architecture_lr" and _never_recorded(view, column):
             continue
         label = LABELS.get(f"{view.kind} {column}", title.lower())
         line = _column(view, column, label, compared=title)
@@ -170,11 +182,24 @@ def _columns(view: View) -> Iterator[Plot]:
 
 def _never_recorded(view: View, column: str) -> bool:
     """Whether a search has had architecture steps without that column, as in older releases."""
-    if column not in ONLY or view.kind != "search":
-        return False
     columns = view.epochs.columns
     steps = any(value is not None for value in columns.get("architecture_loss", ()))
     return steps and all(value is None for value in columns.get(column, ()))
+
+
+def _derived(view: SearchView) -> Iterator[Plot]:
+    """How steady the genotype is that would be derived, and how much of it are skips."""
+    if _never_recorded(view, "skips_normal"):
+        return
+    title = "Edits since the epoch before"
+    line = _column(view, "edits", "edits", compared=title)
+    yield Plot("edits", title, "derived", COUNT, [line], 0.0)
+    lines = _all_cells(
+        view.cycles.roles,
+        lambda role: _column(view, f"skips_{role}", ""),
+        "Share of skips if derived, {} cell",
+    )
+    yield Plot("skips", "Share of skips", "derived", PERCENT, lines, 0.0, 1.0)
 
 
 def _pools(view: SearchView) -> Iterator[Plot]:
@@ -205,6 +230,16 @@ def _pools(view: SearchView) -> Iterator[Plot]:
     title = "Probability of the parents"
     lines = _all_cells(roles, partial(_parent_line, view), f"{title}, {{}} cell")
     yield Plot("parents", title, "pools", PERCENT, lines, 0.0)
+    ends = [band.end for band in view.bands]
+    title = "Decisions beyond chance"
+    lines = [
+        Line(label, ys[: len(ends)], color, dash, ends[: len(ys)], compared=compared)
+        for label, ys, color, dash, compared in (
+            ("better than chance", view.cycles.supported, "blue", "", title),
+            ("against the measurement", view.cycles.contradicted, "red", DASHES[1], ""),
+        )
+    ]
+    yield Plot("certainty", title, "pools", PERCENT, lines, 0.0, 1.0, note="5 % by chance alone")
     lines = _all_cells(roles, partial(_pool_line, view, itemgetter("discovered")))
     note = f"of {view.cycles.discoverable}" if view.cycles.discoverable else ""
     yield Plot("discovered", "Operations discovered", "pools", COUNT, lines, 0.0, note=note)

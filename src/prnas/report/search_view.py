@@ -9,6 +9,7 @@ from prnas.io.errors import FormatError
 from prnas.report.cycles import Cycles
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
+from prnas.runs.certainty import verdict
 from prnas.runs.records import CycleRecord, GenotypeRecord, Record
 from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import DATA_SETS, truth_of
@@ -28,6 +29,7 @@ class SearchView(View):
     def __init__(self, info: RunInfo) -> None:
         super().__init__(info)
         self._schedule = _schedule(info.config)
+        self._ends: list[CycleRecord] = []
         for epochs, grace, *_ in self._schedule:
             self.bands.append(Band(self.planned, self.planned + epochs, grace))
             self.planned += epochs
@@ -42,6 +44,7 @@ class SearchView(View):
         match record:
             case CycleRecord():
                 self.cycles.add(record)
+                self._ends.append(record)
             case GenotypeRecord():
                 self.genotype = Genotype.from_json(record.genotype)
                 self.ended = True
@@ -124,7 +127,14 @@ class SearchView(View):
             ("Limits", _limits(pick(config, "space.limits"))),
             ("Supernet", phrase("{} cells of {} nodes, {} channels at first", *supernet)),
             ("Learning rates", phrase("weights {} to {}, architecture {}", *rates)),
+            ("Scoring", self._scoring()),
+            ("How sure", verdict(self._ends) if self.ended else None),
         )
+
+    def _scoring(self) -> str | None:
+        """By what candidates were judged, where it is not their weights alone."""
+        scoring = text_at(self.info.config, "architecture.scoring")
+        return None if scoring in (None, "weights") else scoring
 
     def _images(self) -> int | None:
         """How many images train the weights: those that do not validate."""

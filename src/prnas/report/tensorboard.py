@@ -70,6 +70,9 @@ def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
     of_cycle = ("cycle", "epoch", "grace") if record.type == "epoch" else ()
     for name in (*of_cycle, "steps", "drop_path", "lr", "architecture_lr"):
         yield from _numbers(f"schedule/{name}", getattr(record, name))
+    if record.derived is not None:
+        yield from _numbers("derived/edits", record.derived.edits)
+        yield from _numbers("derived/skips", record.derived.skips)
     yield "batch/size", record.batch
     for name in ("seconds", "images_per_second", "memory"):
         yield f"speed/{name}", getattr(record, name)

@@ -16,14 +16,16 @@ from prnas.report.plain_data import whole_at
 from prnas.report.read_run import read_info
 from prnas.runs.integrity import check_records, check_run_config, newest_state, written_by
 from prnas.runs.names import CONFIG, RECORDS
-from prnas.runs.records import CycleRecord, EpochRecord, Record, read_records
+from prnas.runs.records import CycleRecord, EpochRecord, Evidence, Record, read_records
 from prnas.space.change import Change
+from prnas.space.shape import Role
 
 Row = dict[str, Any]
 RUN = ("run", "task", "seed")
 COLUMNS = (*RUN, "cycle", "epoch", "total_epoch", "grace", "part", "measure", "value")
 CANDIDATE_COLUMNS = (
     *(*RUN, "cycle", "cell", "edge", "candidate", "architecture_weight", "pruned"),
+    *("worth", "worth_error", "saliency", "saliency_error"),
 )
 WHOLE = "all"  # The part of a measure that is of the epoch as a whole.
 PARTS = {"testing": "test"}  # What records of seconds call otherwise than records of scores do.
@@ -53,6 +55,11 @@ def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:
     yield next(iter(record.scores)), "learning_rate", record.lr
     if record.architecture_lr is not None:
         yield "architecture", "learning_rate", record.architecture_lr
+    if record.derived is not None:
+        if record.derived.edits is not None:
+            yield "genotype", "edits", record.derived.edits
+        for role, share in record.derived.skips.items():
+            yield "genotype", f"skips_{role}", share
     if record.drop_path is not None:
         yield WHOLE, "drop_path", record.drop_path
     yield WHOLE, "steps", record.steps
@@ -82,7 +89,8 @@ def _candidates(record: CycleRecord, start: Row) -> Iterator[Row]:
         edges = zip(pools, weights, change.cell(role).edges, strict=True)
         for edge, (labels, numbers, changed) in enumerate(edges, 1):
             pruned = {candidate.op.label for candidate in changed.pruned}
-            for label, weight in zip(labels, numbers, strict=True):
+            measured = _measured(record.evidence, role, edge - 1, len(labels))
+            for label, weight, worth in zip(labels, numbers, measured, strict=True):
                 yield {
                     **start,
                     "cycle": record.cycle,
@@ -91,7 +99,24 @@ def _candidates(record: CycleRecord, start: Row) -> Iterator[Row]:
                     "candidate": label,
                     "architecture_weight": weight,
                     "pruned": label in pruned,
+                    **worth,
                 }
+
+
+def _measured(evidence: Evidence | None, role: Role, edge: int, size: int) -> list[Row]:
+    """What each candidate of an edge is worth, with standard errors, as far as it was measured."""
+    rows: list[Row] = [{} for _ in range(size)]
+    for name, cells in (
+        ("worth", evidence.removal if evidence else {}),
+        ("saliency", evidence.saliency if evidence else {}),
+    ):
+        worths = cells.get(role) or [None] * (edge + 1)
+        worth = worths[edge]
+        nothing: list[float | None] = [None] * size
+        means, errors = (worth.mean, worth.error) if worth else (nothing, nothing)
+        for row, mean, error in zip(rows, means, errors, strict=True):
+            row |= {name: mean, f"{name}_error": error}
+    return rows
 
 
 def _read(folder: Path, name: str) -> tuple[Row, list[Record]]:

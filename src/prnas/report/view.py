@@ -81,6 +81,9 @@ class Epochs:
         names = ("lr", "architecture_lr", "drop_path", "batch", "seconds", "memory")
         row: dict[str, float | None] = {name: getattr(record, name) for name in names}
         row["speed"] = record.images_per_second
+        if record.derived is not None:
+            row["edits"] = record.derived.edits
+            row |= {f"skips_{role}": share for role, share in record.derived.skips.items()}
         for name, score in record.scores.items():
             row[f"{name}_accuracy"] = score.accuracy
             row[f"{name}_error"] = 1 - score.accuracy

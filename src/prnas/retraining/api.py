@@ -8,7 +8,7 @@ from prnas.config.retrain import RetrainConfig
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining.retraining import Retraining
 from prnas.runs.events import Callback, RetrainResult
-from prnas.runs.named import config_of, genotype_and_data
+from prnas.runs.named import draft_of, genotype_and_data, settle
 from prnas.runs.session import resume_run, start_run
 from prnas.space.genotype import Genotype
 
@@ -37,11 +37,12 @@ def retrain(
     changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
     if not isinstance(genotype, Genotype):
         genotype, _ = genotype_and_data(str(genotype))
-    settings = config_of(config, changes, RetrainConfig).model_copy(update={"genotype": genotype})
+    settled = settle(draft_of(config, changes, RetrainConfig))
     return start(
-        settings,
+        settled.config.model_copy(update={"genotype": genotype}),
         runs=None if runs is None else Path(runs),
         name=name,
         recipe="retrain" if isinstance(config, RetrainConfig) else Path(config).stem,
         callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
+        reasons=settled.reasons,
     )

@@ -12,7 +12,7 @@ from prnas.config.sections import LAST_EPOCHS
 from prnas.data.dataset import DataSet
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
-from prnas.models.model import FOLDER, Model, network_of, save_model
+from prnas.models.model import FOLDER, Model, is_saved, network_of, save_model
 from prnas.retraining.state import RetrainState
 from prnas.runs.attempt import Outcome, attempt
 from prnas.runs.checkpoint import Checkpoint
@@ -85,9 +85,11 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         if not position.done:
             self._end()
         if self.folder is not None:  # again for a finished run: resuming it repairs its result
-            path = self.folder.path / FOLDER
+            path, network = self.folder.path / FOLDER, self.state.final_network
+            if is_saved(path, network, card := self._card()):
+                return
             with self.folder.writing(f"write {path}"):
-                save_model(path, self.state.final_network, self._card())
+                save_model(path, network, card)
 
     @property
     def lr(self) -> float:

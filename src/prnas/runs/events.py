@@ -32,6 +32,8 @@ class RunStart:
     pools: Pools | None = None  # Candidates of a search.
     macs: int | None = None  # Multiply-accumulates of a trained network for an image.
     test_images: int | None = None  # Images that a training tests on.
+    # What was chosen by the images, and why; not of a run that is resumed.
+    reasons: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_search(self) -> bool:

@@ -1,13 +1,16 @@
 """Configs, genotypes and settings by what a person typed: a name, a file or a run's folder."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from prnas.config import recipes
+from prnas.config.choosing import choose
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import read_setting
 from prnas.config.sections import RunConfig
+from prnas.config.undecided import Draft
 from prnas.io.errors import FormatError, UserError, reading, suggestion
 from prnas.io.paths import exists, is_file, is_folder
 from prnas.io.text import read_text
@@ -82,16 +85,53 @@ def setting(name: str) -> Setting:
     return read_setting(str(_existing(name, "setting", list(SETTINGS))))
 
 
+@dataclass(frozen=True)
+class Settled(Generic[C]):
+    """A config with every value, and what was chosen by the images, with reasons."""
+
+    config: C
+    reasons: tuple[tuple[str, str], ...] = ()
+
+
 def config_of(given: RunConfig | str | Path, overrides: Sequence[str], kind: type[C]) -> C:
     """A recipe by its name, the config in a YAML file, or a config, of that kind; overridden."""
+    return settle(draft_of(given, overrides, kind)).config
+
+
+def settle(draft: Draft[C]) -> Settled[C]:
+    """The whole config; what is open is chosen after a look at the images."""
+    if not draft.open:
+        return Settled(draft.config)
+    from prnas.data.survey import survey
+
+    choice = choose(draft, survey(draft.config.images))
+    return Settled(draft.settled(choice.values), choice.reasons)
+
+
+def draft_of(given: RunConfig | str | Path, overrides: Sequence[str], kind: type[C]) -> Draft[C]:
+    """As `config_of`, but what is left to the images is still open."""
     task = next((task for task, config in recipes.KINDS.items() if config is kind), "")
-    config = given if isinstance(given, RunConfig) else _read_config(str(given), task)
+    draft = Draft(given) if isinstance(given, RunConfig) else _read_config(str(given), task)
+    config = draft.config
     if not isinstance(config, kind):
         raise _for_another_task(type(config).__name__, config.task, task)
-    return config.override(overrides)
+    return (
+        type(config).draft(draft.to_data(), overrides) if overrides else Draft(config, draft.open)
+    )
 
 
-def _read_config(name: str, task: str) -> RunConfig:
+def default_search(data: str | None) -> str:
+    """The recipe of a search on these images, if none is named; `None`: on no images by name."""
+    return "quick" if data in (None, "digits") else "pictures"
+
+
+def default_training(data: str | None) -> str:
+    """The recipe of a training on these images, if none is named."""
+    own = data is not None and data.partition(":")[0] in ("folder", "npz")
+    return "retrain-pictures" if own else "retrain-quick"
+
+
+def _read_config(name: str, task: str) -> Draft[RunConfig]:
     shipped = name in recipes.names()
     with reading(name):
         file = None if shipped else _existing(name, "recipe", recipes.names(task))
@@ -99,7 +139,7 @@ def _read_config(name: str, task: str) -> RunConfig:
         own_task = recipes.task_of(data)
         if task and own_task in recipes.KINDS and own_task != task:
             raise _for_another_task(f"'{name:.200}'", own_task, task)
-        return recipes.config_from_data(data)
+        return recipes.draft_from_data(data)
 
 
 def _for_another_task(name: str, own_task: str, task: str) -> UserError:

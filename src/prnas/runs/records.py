@@ -35,6 +35,14 @@ class Score(_Record):
     images: int
 
 
+class DerivedGenotype(_Record):
+    """The genotype that would be derived if a search ended after an epoch."""
+
+    genotype: dict[str, Any]
+    edits: int | None  # Edit distance to the one before, if there was one.
+    skips: dict[Role, float]  # The share of each cell's operations.
+
+
 class EpochRecord(_Record):
     """One epoch: of a search if `type` is "epoch", of a final network's training if "training".
 
@@ -55,6 +63,7 @@ class EpochRecord(_Record):
     steps: int
     lr: float  # Learning rate of the weights at the epoch's end.
     architecture_lr: float | None = None  # That of the last architecture step, if there was one.
+    derived: DerivedGenotype | None = None  # Of a search whose weights are not all equal.
     drop_path: float | None = None  # Drop-path probability of a training.
     batch: int  # Batch size at the epoch's end.
     scores: dict[str, Score]
@@ -231,6 +240,7 @@ class _SearchEpochLine(_Record):
     steps: int
     lr: float
     architecture_lr: float | None = None
+    derived: DerivedGenotype | None = None
     batch: int
     weights: Score
     architecture: Score | None

@@ -166,8 +166,8 @@ class Run(ABC, Generic[C, S, R]):
     def validate(self) -> dict[str, Score]:
         """Scores that are measured at the end of an epoch, if they are due, by name."""
 
-    def epoch_facts(self) -> dict[str, Any]:
-        """Fields of an epoch's record that only some runs have."""
+    def conclude_epoch(self) -> dict[str, Any]:
+        """What only some runs do at an epoch's end; more fields of its record."""
         return {}
 
     def more_state(self) -> dict[str, Any]:
@@ -260,13 +260,14 @@ class Run(ABC, Generic[C, S, R]):
         """Validate, record the epoch, tell the callbacks, save."""
         state, position, epoch = self.state, self.state.position, self.state.epoch
         scores = {**self._scores(), **self.validate()}
+        more = self.conclude_epoch()
         record = EpochRecord(
             **self._epoch_facts(scores),
             type=self.epoch_type,
             total_epoch=self.total_epoch + 1,
             steps=position.step,
             drop_path=self.drop_path,
-            **self.epoch_facts(),
+            **more,
             seconds=epoch.total,
             seconds_for=epoch.seconds,
         )

@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,14 +51,16 @@ def start_run(
     callbacks: Sequence[Callback] = (),
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
+    reasons: tuple[tuple[str, str], ...] = (),
 ) -> R:
     """A new run, and its result. What cannot work is found before anything is written.
 
     It is written to a new folder in `runs`, if given. `processes` are those of an earlier run in
-    the same program, which cannot be launched twice.
+    the same program, which cannot be launched twice. `reasons`, for values of the config that were
+    chosen by the images, are for callbacks.
     """
     create = partial(RunFolder.create, runs, name, recipe or config.task) if runs else None
-    return _run(kind, config, processes, callbacks, create, probe)
+    return _run(kind, config, processes, callbacks, create, probe, reasons=reasons)
 
 
 def resume_run(
@@ -88,6 +91,7 @@ def _run(
     open_folder: Callable[[C, Session], RunFolder] | None,
     probe: MemoryProbe | None,
     replay: bool = True,
+    reasons: tuple[tuple[str, str], ...] = (),
 ) -> R:
     """Run from wherever the folder stands to the end. Only the first process has callbacks."""
     processes = processes or Processes(config.compute)
@@ -138,7 +142,7 @@ def _run(
                 config, data, indices, processes, probe, folder, callbacks, signals, replay
             )
             run = _resumed(kind, context, checkpoint) if checkpoint else kind(context, None)
-            run.emit("on_start", run.start_event())
+            run.emit("on_start", replace(run.start_event(), reasons=reasons))
             try:
                 run.go()
             except Stopped:

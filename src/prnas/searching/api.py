@@ -7,7 +7,7 @@ from pathlib import Path
 from prnas.config.search import SearchConfig
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.runs.events import Callback, SearchResult
-from prnas.runs.named import config_of
+from prnas.runs.named import draft_of, settle
 from prnas.runs.session import resume_run, start_run
 from prnas.searching.search import Search
 
@@ -32,10 +32,12 @@ def search(
     `callbacks` see what goes on.
     """
     changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
+    settled = settle(draft_of(config, changes, SearchConfig))
     return start(
-        config_of(config, changes, SearchConfig),
+        settled.config,
         runs=None if runs is None else Path(runs),
         name=name,
         recipe="search" if isinstance(config, SearchConfig) else Path(config).stem,
         callbacks=callbacks if runs is None else with_default_callbacks(callbacks),
+        reasons=settled.reasons,
     )

@@ -7,10 +7,10 @@ is a pass forward of the whole supernet, for one image.
 from dataclasses import dataclass
 
 from prnas.config.search import SearchConfig
+from prnas.searching.step import step_type
 
-WEIGHT_STEP = 3.0  # forward, and backward with gradients of weights
-ARCHITECTURE_STEP = 2.0  # without those
-SALIENCY = 2.0  # likewise
+TRAINING = 3.0  # forward, and backward with gradients of weights
+SALIENCY = 2.0  # without those
 LEAST_IMAGES = 32  # fewer say nothing: then it takes more than its share
 # How much of it goes to saliency: half where it decides, else a little.
 DECIDING, BESIDE = 0.5, 0.1
@@ -28,11 +28,11 @@ class Budget:
 def cycle_work(config: SearchConfig, number: int, weights: int, architecture: int) -> float:
     """The work of a cycle, with so many images in each half."""
     cycle = config.schedule.cycles[number]
-    work = WEIGHT_STEP * weights * cycle.epochs
-    if config.architecture.step != "none":  # as many images, after the grace epochs
-        work += ARCHITECTURE_STEP * weights * (cycle.epochs - cycle.grace_epochs)
+    step = step_type(config.architecture)
+    work = step.weights_cost * cycle.epochs
+    work += step.architecture_cost * (cycle.epochs - cycle.grace_epochs)  # on as many images
     validated = [config.validation.includes(epoch, cycle.epochs) for epoch in range(cycle.epochs)]
-    return work + architecture * sum(validated)
+    return TRAINING * weights * work + architecture * sum(validated)
 
 
 def budget(

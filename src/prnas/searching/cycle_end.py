@@ -44,11 +44,7 @@ def prune_and_replace(
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:
-        derivation = config.derivation
-        limits = (derivation.max_skips_normal, derivation.max_skips_reduction)
-        bounds = zip(ROLES, limits, strict=True)
-        most_skips: dict[Role, int] = {role: bound for role, bound in bounds if bound is not None}
-        output = config.network.output
+        most_skips, output = max_skips(config), config.network.output
         genotype, change = derive(pools, weights, generator, most_skips, scores, output, worths)
         return Decision(change, pools.apply(change), genotype)
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
@@ -61,6 +57,14 @@ def prune_and_replace(
     after = Pools.of({role: cell for role, (cell, _) in evolved.items()})
     change = Change.of({role: cell_change for role, (_, cell_change) in evolved.items()})
     return Decision(change, after, None)
+
+
+def max_skips(config: SearchConfig) -> dict[Role, int]:
+    """The bounds on skips of those cells that have one."""
+    derivation = config.derivation
+    limits = (derivation.max_skips_normal, derivation.max_skips_reduction)
+    bounds = zip(ROLES, limits, strict=True)
+    return {role: bound for role, bound in bounds if bound is not None}
 
 
 def cycle_record(

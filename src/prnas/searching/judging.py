@@ -41,7 +41,7 @@ class Judging:
     def __init__(self, search: "Search", pools: Pools, weights: Mapping[Role, CellWeights]) -> None:
         config, number = search.config, search.state.position.cycle
         cycle = config.schedule.cycles[number]
-        self.config, self.pools = config, pools
+        self.search, self.config, self.pools = search, config, pools
         self.last = number == len(config.schedule.cycles) - 1
         self.no_zero = self.last and pools.shape.reads == "two"  # where it cannot be chosen
         self.keep = 1 if self.last else cycle.survivors

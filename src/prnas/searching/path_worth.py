@@ -18,7 +18,7 @@ from torch import Tensor
 
 from prnas.nets.paths import Omitted
 from prnas.nets.removal import pass_costs
-from prnas.searching.budget import WEIGHT_STEP, cycle_work
+from prnas.searching.budget import TRAINING, cycle_work
 from prnas.searching.measuring import Measuring
 from prnas.space.operations import Operation
 from prnas.space.paths import Path, path_groups
@@ -63,7 +63,7 @@ class PathJudge:
         if config.architecture.step == "sampled":
             batch = config.batch.min
             steps = search.epoch_images * cycle.epochs / batch
-            work = steps * WEIGHT_STEP * (batch + overhead) / size
+            work = steps * TRAINING * (batch + overhead) / size
         else:
             half = len(search.indices["architecture"])
             work = cycle_work(config, number, search.epoch_images, half)

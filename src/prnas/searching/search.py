@@ -1,6 +1,7 @@
 """The search's loop: epochs of architecture and weight steps, prune and replace, the genotype."""
 
 import time
+from random import Random
 from typing import Any
 
 from torch import Tensor
@@ -17,6 +18,7 @@ from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, 
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
+from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.searching.execution import SupernetExecution
 from prnas.searching.judging import LEAST_HALF, Judging
 from prnas.searching.state import SearchState
@@ -132,8 +134,22 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         cycles, position = self.config.schedule.cycles, self.state.position
         return sum(cycle.epochs for cycle in cycles[: position.cycle]) + position.epoch
 
-    def epoch_facts(self) -> dict[str, Any]:
-        return {"architecture_lr": self.state.epoch.architecture_lr}
+    def conclude_epoch(self) -> dict[str, Any]:
+        """See what genotype the architecture weights would derive; warn if skips take over."""
+        state, before = self.state, self.state.derived
+        facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
+        with state.timed("other"):
+            pools, weights = state.supernet.pools, self._architecture_weights()
+            now = derived_now(self.config, pools, weights)
+            if now is None:
+                return facts
+            state.derived = now
+            facts["derived"] = derived_record(now, before)
+            by_weights = self.config.architecture.scoring in ("weights", "blend")
+            if by_weights and (text := warning(now, before)) is not None:
+                place = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
+                self.emit("on_message", f"{place}: {text}")
+        return facts
 
     def validate(self) -> dict[str, Score]:
         """On the architecture half, with the supernet as it is."""
@@ -160,9 +176,13 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         start = time.perf_counter()
         judging = Judging(self, pools, weights) if self._measures else None
         worths = judging.worths if judging else None
-        rest = (pools, weights, state.decisions, worths)
+        # A search that is stopped while it measures decides anew: with the same random numbers.
+        decisions = Random()
+        decisions.setstate(state.decisions.getstate())
+        rest = (pools, weights, decisions, worths)
         decision = prune_and_replace(self.config, position.cycle, *rest)
         evidence = judging.evidence(decision) if judging else None
+        state.decisions = decisions
         measured = time.perf_counter() - start
         record = cycle_record(self.config, position.cycle, pools, weights, decision, evidence)
         self.probe.reset()  # the next batch size follows from training, not from this

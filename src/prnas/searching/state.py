@@ -33,6 +33,7 @@ class SearchState(RunState):
         self.config, self.data, self.processes = config, data, processes
         self.decisions = Random(config.seed)
         self.genotype: Genotype | None = None  # after the last cycle
+        self.derived: Genotype | None = None  # what the last epoch that could would have derived
         network = config.network
         pools = Pools.initial(network.nodes, config.space.initial_pool, network.shape)
         if saved is not None:
@@ -41,6 +42,8 @@ class SearchState(RunState):
             version, numbers, gauss = saved["decisions"]
             self.decisions.setstate((version, tuple(numbers), gauss))
             pools = Pools.from_json(saved["pools"])
+            if (derived := saved.get("derived")) is not None:
+                self.derived = Genotype.from_json(derived)
             if self.position.done:
                 self.genotype = Genotype.from_json(saved["genotype"])
         self.supernet = self._build(pools)
@@ -125,4 +128,5 @@ class SearchState(RunState):
             "decisions": self.decisions.getstate(),
             "pools": self.supernet.pools.to_json(),
             "genotype": self.genotype.to_json() if self.genotype else None,
+            "derived": self.derived.to_json() if self.derived else None,
         }

@@ -150,7 +150,13 @@ _CLASSES: dict[str, type[SearchStep]] = {
 
 
 def register(kind: type[SearchStep]) -> None:
-    """Let configs name a step that is not part of prnas."""
+    """Let configs name a step that is not part of prnas.
+
+    A program may register it again, e.g. in a notebook; the names of prnas are taken.
+    """
+    known = _CLASSES.get(kind.name, kind)
+    if known is not kind and known.__module__ == __name__:
+        raise ValueError(f"'{kind.name}' is a step of prnas; give yours another name")
     _CLASSES[kind.name] = kind
     if kind.name not in config.STEPS:
         config.STEPS.append(kind.name)

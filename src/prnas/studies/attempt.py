@@ -8,9 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any, Self
 
 from filelock import Timeout
 
@@ -23,7 +24,6 @@ from prnas.studies.folder import progress_of
 from prnas.studies.locks import JobLock, is_run_locked
 from prnas.studies.names import ATTEMPTS
 
-PROGRAM = (sys.executable, "-m", "prnas")
 _LOG_END = 4096  # Bytes of a log in which its last message is looked for.
 
 
@@ -38,11 +38,24 @@ class Task:
     start: tuple[str, ...]  # Arguments of a new run,
     resume: tuple[str, ...]  # and of one that goes on.
     config: str  # The digest of the config that the run must have.
-    program: tuple[str, ...] = PROGRAM
+    program: tuple[str, ...] = ()  # Instead of the `prnas` of that machine.
 
     @property
     def run(self) -> Path:
         return self.study / self.job
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {**asdict(self), "study": str(self.study), "lock": str(self.lock)}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        fields: dict[str, Any] = dict(data)
+        for key in ("start", "resume", "program"):
+            fields[key] = tuple(data[key])
+        for key in ("study", "lock"):
+            fields[key] = Path(data[key])
+        return cls(**fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +114,11 @@ def _attempt(
     with log.open("ab") as output:
         log_begin = output.tell()
         process = subprocess.Popen(  # noqa: S603
-            [*task.program, *arguments],
+            [*(task.program or (sys.executable, "-m", "prnas")), *arguments],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **place.environment, LIFELINE: "1"},
+            env={**_environment(), **place.environment, LIFELINE: "1"},
             pass_fds=() if handle is None else (handle,),
             start_new_session=True,  # Ctrl-C is for the study, which lets its jobs save and end.
         )
@@ -123,6 +136,11 @@ def _attempt(
     ended = Ended(task, code, seconds, progress_of(task.run) - before, message)
     _note(ended, place, arguments)
     return ended
+
+
+def _environment() -> dict[str, str]:
+    """Ours, but for what Ray tells its own processes, among it the key to its cluster."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
 
 
 def _goes_on(task: Task) -> bool:

@@ -1,6 +1,7 @@
 """The study file: which rows are compared, how often, how they are trained, and on what."""
 
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -22,7 +23,8 @@ from prnas.studies.names import OWN
 MOST_SEEDS, MOST_TRAININGS, MOST_ROWS = 1_000, 1_000, 100
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Overrides = Annotated[dict[Text, Any], Field(max_length=1_000)]
-ENGINES = ("local",)
+ENGINES = ("local", "ray")
+_ADDRESS = re.compile(r"auto|(?:[\w.-]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}")
 
 
 def _row_name(name: str) -> str:
@@ -39,6 +41,16 @@ def _engine(name: str) -> str:
     if name not in ENGINES:
         raise ValueError(f"no engine is called '{name:.60}'.{suggestion(name, ENGINES)}")
     return name
+
+
+def check_address(address: str) -> str:
+    """Where a Ray cluster is: `auto`, or the address that `ray start --head` prints."""
+    if not _ADDRESS.fullmatch(address):
+        raise ValueError(
+            f"an address is auto (the cluster that this machine is in) or HOST:PORT, such as "
+            f"10.0.0.1:6379, got '{address:.60}'"
+        )
+    return address
 
 
 class RowConfig(Section):
@@ -80,6 +92,24 @@ class RetrainingConfig(Section):
     set: Overrides = Field(default_factory=dict)
 
 
+def _engine_data(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class EngineConfig(Section):
+    """What runs the jobs, and where."""
+
+    name: Annotated[str, AfterValidator(_engine)] = "local"
+    # Of a running Ray cluster; None: one of our own on this machine.
+    address: Annotated[str, AfterValidator(check_address)] | None = None
+
+    @model_validator(mode="after")
+    def _address_of_ray(self) -> Self:
+        if self.address is not None and self.name != "ray":
+            raise ValueError(f"an address is for the engine ray, and this one is {self.name}")
+        return self
+
+
 class ResourcesConfig(Section):
     """What one job gets."""
 
@@ -107,7 +137,7 @@ class StudyConfig(Section):
     retrain: Annotated[RetrainingConfig, BeforeValidator(_recipe_data)] = RetrainingConfig()
     # Keys of the data section, for all searches and trainings.
     data: Overrides = Field(default_factory=dict)
-    engine: Annotated[str, AfterValidator(_engine)] = "local"
+    engine: Annotated[EngineConfig, BeforeValidator(_engine_data)] = EngineConfig()
     slots: Annotated[int, Field(ge=1, le=1024)] | None = None  # Jobs at once; None: by resources.
     resources: ResourcesConfig = ResourcesConfig()
 

@@ -62,7 +62,7 @@ class LocalEngine:
             with self._lock:
                 self._processes[task.number] = process
                 if self._stopping:
-                    _end_of_input(process)
+                    end_of_input(process)
 
         try:
             ended = attempt(task, place, started)
@@ -86,7 +86,7 @@ class LocalEngine:
         with self._lock:
             self._stopping = True
             for process in self._processes.values():
-                _end_of_input(process)
+                end_of_input(process)
 
     def close(self) -> None:
         self.stop()
@@ -94,7 +94,8 @@ class LocalEngine:
             thread.join()
 
 
-def _end_of_input(process: "subprocess.Popen[bytes]") -> None:
+def end_of_input(process: "subprocess.Popen[bytes]") -> None:
+    """Ask a job to save and end."""
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()

@@ -37,12 +37,7 @@ def open_study(folder: Path, plan: Plan) -> None:
     A study may grow: rows, seeds and trainings can be added, and a row can change as long as
     nothing of it was computed. Everything else is refused before anything is written.
     """
-    if is_study(folder):
-        _check_same(folder, read_plan(folder), plan)
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(
-            f"{folder} is there already, and is no study: choose another with --runs or --name"
-        )
+    check_study(folder, plan)
     with cannot(f"write in {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         for row in plan.rows:
@@ -57,6 +52,16 @@ def open_study(folder: Path, plan: Plan) -> None:
         if plan.retrain is not None:
             _write(folder / RETRAIN, dump_yaml(plain(plan.retrain)))
         _write(folder / STUDY, _dumped(plan))  # Last: from now on it is a study.
+
+
+def check_study(folder: Path, plan: Plan) -> None:
+    """What `open_study` refuses; nothing is written."""
+    if is_study(folder):
+        _check_same(folder, read_plan(folder), plan)
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UserError(
+            f"{folder} is there already, and is no study: choose another with --runs or --name"
+        )
 
 
 def genotype_file(folder: Path, row: Row, unit: int) -> Path:

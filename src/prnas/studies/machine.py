@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,15 @@ from prnas.studies.attempt import Place
 from prnas.studies.config import StudyConfig
 
 _MEMORY_SHARE = 0.9  # Of the machine's, for all jobs together.
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine of a cluster, by what its engine may give to jobs."""
+
+    cpus: float
+    gpus: float = 0.0
+    memory: float = math.inf  # GB
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +96,45 @@ def share_out(
     else:
         places = [Place(f"slot {index + 1}", threads) for index in range(number)]
     return Share(wanted.threads, limit, of_job, tuple(places))
+
+
+def share_out_nodes(study: StudyConfig, nodes: Sequence[Node]) -> Share:
+    """The jobs that a cluster has room for at the same time, all with the same share.
+
+    The engine chooses the machine and the GPUs of each. With `slots` in the study there are as
+    many, and those without room wait for it: for other users, or machines that are to come.
+    """
+    wanted = study.resources
+    of_job = wanted.gpus
+    if of_job is None:
+        of_job = 1.0 if any(node.gpus >= 1 for node in nodes) else 0.0
+    room = [_room(node, wanted.threads, of_job, wanted.memory) for node in nodes]
+    number = study.slots or sum(room)
+    if not number:
+        parts = [f"{wanted.threads} CPUs", f"{of_job:g} GPUs" if of_job else ""]
+        parts.append("" if wanted.memory is None else f"{wanted.memory:g} GB")
+        raise UserError(
+            f"none of the cluster's {len(nodes)} machines has room for a job, which needs "
+            f"{' and '.join(filter(None, parts))} (resources); with slots: N, jobs wait for room"
+        )
+    limit = wanted.memory
+    if limit is None and not of_job:
+        shares = [node.memory / jobs for node, jobs in zip(nodes, room, strict=True) if jobs]
+        limit = round(_MEMORY_SHARE * min(shares, default=math.inf), 3)
+        limit = limit if math.isfinite(limit) else None
+    place = Place("Ray", {"OMP_NUM_THREADS": str(wanted.threads)})
+    return Share(wanted.threads, limit, of_job, (place,) * number)
+
+
+def _room(node: Node, threads: int, gpus: float, memory: float | None) -> int:
+    jobs = math.floor(node.cpus / threads)
+    if gpus >= 1:
+        jobs = min(jobs, math.floor(node.gpus / gpus))
+    elif gpus:
+        jobs = min(jobs, math.floor(node.gpus) * math.floor(1 / gpus + 1e-9))
+    if memory is not None:
+        jobs = min(jobs, math.floor(min(node.memory / memory, 1e6)))
+    return jobs
 
 
 def _gpu_sets(gpus: list[str], of_job: float) -> list[str]:

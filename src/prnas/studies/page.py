@@ -125,7 +125,7 @@ def _facts(folder: Path, plan: Plan) -> Facts:
         ("Data", data),
         ("Training", retrain),
         ("Seeds", f"{study.first_seed} to {end}" if study.seeds > 1 else str(end)),
-        ("Engine", study.engine),
+        ("Engine", study.engine.name),
         ("Folder", str(folder)),
     )
 

@@ -3,16 +3,13 @@
 import csv
 import io
 
+from prnas.report.results_table import decimals_of, latex_text
 from prnas.studies.results import RowResult, StudyResults
 
 COLUMNS = (
     *("row", "kind", "seed", "training", "training_seed", "test_error", "parameters", "macs"),
     *("training_seconds", "search_seconds", "validation_error", "folder"),
 )
-_LATEX = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-}
 
 
 def to_csv(results: StudyResults) -> str:
@@ -51,7 +48,7 @@ def to_latex(results: StudyResults) -> str:
 
 
 def _latex_row(row: RowResult) -> str:
-    name = "".join(_LATEX.get(character, character) for character in row.name)
+    name = latex_text(row.name)
     summary = row.summary
     if summary is None:
         return rf"{name} & 0 & -- & -- & -- & -- \\"
@@ -67,7 +64,7 @@ def _latex_row(row: RowResult) -> str:
         f"${100 * summary.mean:.2f}{spread}$",
         interval,
         rank_text(row.ranks, "--"),
-        "--" if size is None else f"{size / 1e6:.2f}",
+        "--" if size is None else f"{size / 1e6:.{decimals_of(size / 1e6)}f}",
     ]
     return " & ".join(cells) + r" \\"
 

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from prnas.config.search import SearchConfig
+from prnas.runs.records import Evidence
 from prnas.space.analysis.statistics import PoolStatistics, average_statistics, cell_statistics
 from prnas.space.change import CellChange, Change
 from prnas.space.pools import CellPools, Pools
 from prnas.space.shape import Role
 from prnas.terminal.amounts import counted
+from prnas.terminal.evidence_lines import in_a_line
 
 MOST_NAMED = 8  # Operations in a list; a cycle's end may bring dozens of new ones.
 
@@ -38,9 +40,16 @@ def shares(statistics: PoolStatistics) -> str:
     )
 
 
-def ending(change: Change, pools: Pools) -> list[tuple[Role, list[str]]]:
-    """For each cell: what was pruned, what is new, and what its pools hold now."""
-    return [(role, _cell(change.cell(role), pools.cell(role))) for role in pools.roles]
+def ending(
+    change: Change, pools: Pools, evidence: Evidence | None = None
+) -> list[tuple[Role, list[str]]]:
+    """For each cell: what was pruned, how sure that is, what is new, what its pools hold now."""
+    lines = [(role, _cell(change.cell(role), pools.cell(role))) for role in pools.roles]
+    if evidence is not None:
+        for role, texts in lines:
+            if sure := in_a_line(evidence, role, pools.cell(role)):
+                texts.insert(1, sure)
+    return lines
 
 
 def _cell(change: CellChange, pools: CellPools) -> list[str]:

@@ -6,8 +6,9 @@ from time import monotonic
 from rich.console import Group, RenderableType
 
 from prnas.config.search import SearchConfig
+from prnas.runs import certainty
 from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult, StepEvent, Validating
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Evidence
 from prnas.space.change import Change
 from prnas.space.pools import Pools
 from prnas.terminal import cycle_lines, lines
@@ -37,6 +38,7 @@ class Display(Callback):
         self._pools = ""
         self._step: StepEvent | None = None
         self._validating: Validating | None = None
+        self._advised = False  # what would make decisions surer
 
     @property
     def started(self) -> bool:
@@ -83,7 +85,7 @@ class Display(Callback):
     def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
         assert self._start is not None
         self._pools = cycle_lines.pools_in_short(pools)
-        ending = cycle_lines.ending(Change.from_json(record.change), pools)
+        ending = cycle_lines.ending(Change.from_json(record.change), pools, record.evidence)
         if self._screen.is_live:
             pairs = [
                 ("" if number else f"  {role}", line)
@@ -93,10 +95,23 @@ class Display(Callback):
             self._screen.show(facts(pairs))
         else:
             self._screen.put(f"  {role}: {line}" for role, texts in ending for line in texts)
+        if record.evidence is not None:
+            self._show_evidence(record.evidence)
         if record.cycle < len(self._start.epochs_of_cycles):
             self._step = None  # Its numbers are not those of the next cycle.
             self._show_heading(self._start, record.cycle + 1)
             self._screen.refresh(now=True)
+
+    def _show_evidence(self, evidence: Evidence) -> None:
+        """How sure the decisions are; a warning if they are not, the first time with advice."""
+        unsure = certainty.at_chance(evidence)
+        said = f"  {certainty.in_short(evidence)}"
+        if unsure:
+            said += ": most are no better than chance"
+        self._screen.put([said], style="yellow" if unsure else "")
+        if unsure and not self._advised:
+            self._screen.message(certainty.advice(evidence))
+            self._advised = True
 
     def on_message(self, text: str) -> None:
         self._screen.message(text)

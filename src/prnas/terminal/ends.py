@@ -5,10 +5,12 @@ from pathlib import Path
 
 from prnas.retraining.seeds import RESULTS, SeedsResult
 from prnas.runs import names
+from prnas.runs.certainty import verdict
 from prnas.runs.events import RetrainResult, SearchResult
 from prnas.space.nasbench201.truth import truth_of
 from prnas.terminal.amounts import counted, duration, exact_percent, percent
 from prnas.terminal.cells import show_cells
+from prnas.terminal.evidence_lines import show_table
 from prnas.terminal.nasbench201 import show_truth
 from prnas.terminal.output import facts, show, show_next, table
 
@@ -39,9 +41,13 @@ def _show_search(result: SearchResult) -> None:
     if (truth := truth_of(result.genotype)) is not None:
         show("")
         show_truth(truth)
-    accuracy = result.validation_accuracy
+    last = result.cycles[-1].evidence if result.cycles else None
+    if last is not None:
+        show_table(last, result.genotype)
+    accuracy, sure = result.validation_accuracy, verdict(result.cycles)
     pairs = [
         ("validation", "not measured" if accuracy is None else f"{percent(accuracy)} (supernet)"),
+        *([("how sure", sure)] if sure else []),
         ("time", duration(result.seconds)),
     ]
     _show_end(pairs, result.folder, "prnas retrain {}")

@@ -8,6 +8,7 @@ from rich.text import Text
 from prnas.runs.events import RunStart, StepEvent, Validating
 from prnas.runs.records import EpochRecord, Score
 from prnas.terminal.amounts import counted, duration, exact_percent, memory, percent, rate, speed
+from prnas.terminal.output import reason_lines
 
 BAR = 40
 LEAST_BAR = 8  # Shorter bars would show nothing.
@@ -29,6 +30,7 @@ def start_lines(start: RunStart, title: str) -> list[str]:
     lines = [what, f"{start.device}{processes}; {network}"]
     if start.folder is not None:
         lines.append(f"run folder {start.folder}")
+    lines += reason_lines(start.reasons)
     if start.resumed:
         cycle = f"cycle {start.cycle}, " if start.is_search else ""
         epoch = "its end" if start.at_end_of_cycle else f"epoch {start.epoch}"

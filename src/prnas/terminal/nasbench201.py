@@ -1,5 +1,8 @@
 """What is known of cells of NAS-Bench-201, as tables in a terminal."""
 
+from collections.abc import Mapping
+from statistics import fmean, stdev
+
 from prnas.space.nasbench201.cells import NUM_CELLS
 from prnas.space.nasbench201.truth import DATA_SETS, Truth
 from prnas.terminal.output import show, show_heading, show_prose, table
@@ -8,7 +11,7 @@ HEADINGS = ("", "test", "rank", "regret", "validation", "12 epochs", "parameters
 
 
 def show_truth(truth: Truth) -> None:
-    """The accuracies of a cell on each data set."""
+    """All accuracies of a cell, with a row for each data set."""
     rows = [
         [
             data.title,
@@ -30,3 +33,25 @@ def show_truth(truth: Truth) -> None:
         f"{NUM_CELLS:,} cells, and how much better the best one is; validation accuracy after 200 "
         f"epochs, test accuracy after 12. No search sees any of it before it has ended."
     )
+
+
+def show_truths(truths: Mapping[str, Truth]) -> None:
+    """The test accuracies of several cells, with rank and regret on the first data set."""
+    first = DATA_SETS[0]
+    rows = [
+        [
+            name,
+            *(f"{truth.data_sets[data.name].test:.2f}" for data in DATA_SETS),
+            f"{truth.data_sets[first.name].rank:,}",
+            f"{truth.data_sets[first.name].regret:.2f}",
+        ]
+        for name, truth in truths.items()
+    ]
+    columns = [[truth.data_sets[data.name].test for truth in truths.values()] for data in DATA_SETS]
+    means = [f"{fmean(column):.2f} ± {stdev(column):.2f}" for column in columns]
+    regret = fmean(truth.data_sets[first.name].regret for truth in truths.values())
+    rows.append([f"mean ± sd, n = {len(truths)}", *means, "", f"{regret:.2f}"])
+    headings = ["", *(data.title for data in DATA_SETS), "rank", "regret"]
+    show_heading("Truth, by NAS-Bench-201: test accuracy in per cent")
+    show(table(headings, rows, right=range(1, len(headings))))
+    show_prose(f"Rank among all {NUM_CELLS:,} cells, and regret, are those on {first.title}.")

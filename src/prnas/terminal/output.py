@@ -3,7 +3,7 @@
 import json
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -66,6 +66,11 @@ def show(*parts: Any) -> None:
 def show_prose(text: str) -> None:
     """A paragraph, wrapped to the terminal."""
     show(textwrap.fill(text, min(console().width, PROSE_WIDTH)))
+
+
+def reason_lines(reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """What was chosen by the images, and why."""
+    return [f"{what:<9} {why}" for what, why in reasons]
 
 
 def visible(text: str) -> str:

@@ -67,7 +67,7 @@ def test_it_opens_from_disk_and_asks_for_nothing(visit: Any, search_page: Path) 
     assert charts >= {
         *("accuracy", "loss", "learning-rate", "batch-size", "seconds", "images-per-second"),
         *("memory", "similarity", "parents", "operations-normal", "operations-reduction"),
-        *("kernels-normal", "kernels-reduction"),
+        *("kernels-normal", "kernels-reduction", "architecture-rate", "edits", "skips"),
     }
     # Nine cycles in every chart, each begins with its grace epochs.
     assert seen.count("[data-chart=loss] .grace") == 9

@@ -8,6 +8,7 @@ from typing import Any, cast
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.config.sections import RunConfig
+from prnas.config.undecided import Draft
 from prnas.io.errors import FormatError, suggestion
 from prnas.io.yaml_files import parse_yaml
 
@@ -32,6 +33,12 @@ def config_from_data(data: Any, overrides: Sequence[str] = ()) -> RunConfig:
     return kind.from_data(data, overrides)
 
 
+def draft_from_data(data: Any, overrides: Sequence[str] = ()) -> Draft[RunConfig]:
+    """The same, of which some values may be left to the images."""
+    kind = KINDS.get(str(task_of(data)), SearchConfig)
+    return kind.draft(data, overrides)
+
+
 def _text(name: str) -> str:
     return (files("prnas.config.recipes") / f"{name}.yaml").read_text(encoding="utf-8")
 
@@ -45,14 +52,20 @@ def text(name: str) -> str:
 
 @cache
 def data_of_description(description: str) -> str | None:
-    """The name of the data of the recipe that has this description."""
+    """The name of the data of the recipe that has this description, unless it suits any data."""
     for name in names():
         recipe = parse_yaml(_text(name))
         if cast(dict[str, Any], recipe).get("description") == description:
-            return config_from_data(recipe).to_data()["data"]["name"]
+            draft = draft_from_data(recipe)
+            return None if draft.open else draft.config.images.name
     return None
 
 
 def any_recipe(name: str) -> RunConfig:
-    """The config in a recipe for a search or a training."""
+    """The config in a recipe for a search or a training that leaves nothing open."""
     return config_from_data(parse_yaml(text(name)))
+
+
+def any_draft(name: str) -> Draft[RunConfig]:
+    """The same of any recipe."""
+    return draft_from_data(parse_yaml(text(name)))

@@ -36,7 +36,9 @@ class FolderOptions:
 
 
 @dataclass(frozen=True)
-class _File:
+class ImageFile:
+    """A file of a folder."""
+
     path: Path
     label: int
     key: bytes  # Class and name, on which the automatic split depends.
@@ -45,12 +47,7 @@ class _File:
 
 def read_folder(path: Path, options: FolderOptions) -> ImageSet:
     """The images of a folder, in memory or read when they are needed."""
-    if not path.is_dir():
-        raise UserError(f"folder:{path}: there is no such folder")
-    try:
-        files, class_names = _list(path.absolute(), options)
-    except OSError as error:
-        raise UserError(f"cannot read {error.filename or path}: {error.strerror}") from None
+    files, class_names = list_folder(path, options.test_share, options.say)
     grey, broken = _scan(files)
     files = _without(files, broken, options)
     # A single coloured image makes the whole set coloured.
@@ -81,8 +78,17 @@ def read_folder(path: Path, options: FolderOptions) -> ImageSet:
     return ImageSet(train, test, class_names)
 
 
-def _list(path: Path, options: FolderOptions) -> tuple[list[_File], tuple[str, ...]]:
+def list_folder(path: Path, test_share: float, say: Say) -> tuple[list[ImageFile], tuple[str, ...]]:
     """The image files, in an order that does not depend on the file system; and the classes."""
+    if not path.is_dir():
+        raise UserError(f"folder:{path}: there is no such folder")
+    try:
+        return _list(path.absolute(), test_share, say)
+    except OSError as error:
+        raise UserError(f"cannot read {error.filename or path}: {error.strerror}") from None
+
+
+def _list(path: Path, test_share: float, say: Say) -> tuple[list[ImageFile], tuple[str, ...]]:
     inside = {folder.name: folder for folder in _folders(path)}
     apart = _TRAIN in inside and set(inside) <= {_TRAIN, *_TESTS}
     train_folder = inside[_TRAIN] if apart else path
@@ -109,17 +115,17 @@ def _list(path: Path, options: FolderOptions) -> tuple[list[_File], tuple[str, .
         files += [replace(file, test=True) for file in _images(test_folders, labels, ignored)]
         if len(test_names) > 1:
             unused = ", ".join(test_names[1:])
-            options.say(f"{path}: '{test_names[0]}' is the test part; not used: {unused}")
+            say(f"{path}: '{test_names[0]}' is the test part; not used: {unused}")
     else:
         all_labels = np.array([file.label for file in files], np.int64)
-        _, chosen = stratified(all_labels, [file.key for file in files], options.test_share, names)
+        _, chosen = stratified(all_labels, [file.key for file in files], test_share, names)
         for index in chosen:
             files[index] = replace(files[index], test=True)
     if ignored:
         kinds = ", ".join(f"{number} {kind}" for kind, number in ignored.most_common(5))
         number = ignored.total()
         what = "file that is not an image" if number == 1 else "files that are not images"
-        options.say(f"{path}: ignored {number} {what} ({kinds})")
+        say(f"{path}: ignored {number} {what} ({kinds})")
     return files, names
 
 
@@ -129,14 +135,14 @@ def _folders(path: Path) -> list[Path]:
 
 def _images(
     folders: Iterable[Path], labels: dict[str, int], ignored: Counter[str]
-) -> Iterator[_File]:
+) -> Iterator[ImageFile]:
     for folder in folders:
         for path in files_in(folder, onerror=_raise):
             ending = path.suffix.lower()
             # Reading a pipe or a device might never end; reading what is not there gives its error.
             if ending in endings() and (is_file(path) or not exists(path)):
                 relative = path.relative_to(folder.parent).as_posix()
-                yield _File(path, labels[folder.name], os.fsencode(relative))
+                yield ImageFile(path, labels[folder.name], os.fsencode(relative))
             else:
                 ignored[_readable(ending) or "without an ending"] += 1
 
@@ -150,7 +156,7 @@ def _readable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _scan(files: list[_File]) -> tuple[dict[Path, bool], Broken]:
+def _scan(files: list[ImageFile]) -> tuple[dict[Path, bool], Broken]:
     """Which images are grey, and which cannot even be opened."""
     grey: dict[Path, bool] = {}
     broken: Broken = {}
@@ -164,7 +170,9 @@ def _scan(files: list[_File]) -> tuple[dict[Path, bool], Broken]:
     return grey, broken
 
 
-def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[np.ndarray, Broken]:
+def _decode(
+    files: list[ImageFile], shape: Shape, options: FolderOptions
+) -> tuple[np.ndarray, Broken]:
     """The pixels of all images, and the images that cannot be decoded."""
     pixels = np.zeros((len(files), *shape), np.uint8)
     broken: Broken = {}
@@ -187,7 +195,7 @@ def _decode(files: list[_File], shape: Shape, options: FolderOptions) -> tuple[n
     return pixels, broken
 
 
-def _without(files: list[_File], broken: Broken, options: FolderOptions) -> list[_File]:
+def _without(files: list[ImageFile], broken: Broken, options: FolderOptions) -> list[ImageFile]:
     """The files that are not broken; a `UserError` unless broken files are to be skipped."""
     if broken and not options.skip_broken:
         first = next(iter(broken.values()))

@@ -8,6 +8,34 @@ import { edgeName, numInputs, TreeView } from "./tree.js";
 // In the cramped boxes a conv is told by its sizes alone: nothing else is.
 const brief = (label) => label.replace(/^conv /, "");
 
+const signed = (value) => `${value < 0 ? "−" : "+"}${show.short(Math.abs(value))}`;
+
+// "without it the loss rises by +0.012 ± 0.004": by removal or, if that was not measured, by its gradient.
+function worthOf(evidence, index) {
+  const said = [];
+  const removal = evidence?.removal?.[index];
+  const saliency = evidence?.saliency?.[index];
+  if (removal) said.push(`without it the loss rises by ${signed(removal[0])} ± ${show.short(removal[1])}`);
+  if (saliency) said.push(`its gradient foretells ${signed(saliency[0])} ± ${show.short(saliency[1])}`);
+  return said.join("; ");
+}
+
+// Whether what was kept is better than what was pruned.
+function decisionMark([kept, pruned, difference, error, p]) {
+  const sure = p < 0.05;
+  const kind = sure ? (difference > 0 ? "sure" : "against") : "chance";
+  const words = { sure: "beyond chance", against: "against what was measured", chance: "no better than chance" };
+  const by = `${signed(difference)} ± ${show.short(error)}`;
+  const title = `${kept} was kept rather than ${pruned}: the loss rises by ${by} more without it (p = ${show.short(p)})`;
+  return el(
+    "span",
+    { class: `decision ${kind}`, title: `${title}: ${words[kind]}` },
+    el("b", { "aria-hidden": "true" }, { sure: "✓", against: "✗", chance: "?" }[kind]),
+    by,
+    el("span", { class: "unseen" }, ` ${words[kind]}`),
+  );
+}
+
 export class CellsView {
   constructor() {
     this.step = null;
@@ -28,7 +56,9 @@ export class CellsView {
         "p",
         { class: "lead" },
         "Every box is an edge with its pool of candidates; bars are architecture weights ",
-        "(softmax, in %), the tick marks equal weights. Choose an edge to see its family tree.",
+        "(softmax, in %), the tick marks equal weights. Choose an edge to see its family tree. ",
+        "Marks: by how much more the loss rises without the last candidate that was kept than without the first ",
+        "that was pruned, and whether that is beyond chance.",
       ),
       el(
         "div",
@@ -55,9 +85,22 @@ export class CellsView {
       key(el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
       key(el("s", null, "pruned"), " at its end"),
       key(el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"),
+      this.isMeasured
+        ? key(
+            el("b", null, "✓"),
+            "kept beyond chance, ",
+            el("b", null, "?"),
+            "at chance, ",
+            el("b", null, "✗"),
+            "against",
+          )
+        : null,
     );
   }
 
+  get isMeasured() {
+    return Object.values(this.run.cycles.steps).some((cycles) => cycles.some((edges) => edges.some((edge) => edge[4])));
+  }
   get numCycles() {
     return this.run.cycles.steps.normal.length;
   }
@@ -161,7 +204,7 @@ export class CellsView {
     return grid;
   }
 
-  card(role, number, [ops, weights, pruned, added], fresh) {
+  card(role, number, [ops, weights, pruned, added, evidence], fresh) {
     const { operations, types, colors, morphisms, positions } = this.run.cycles;
     const scores = new Map(pruned);
     const order = ops.map((_, i) => i);
@@ -171,7 +214,7 @@ export class CellsView {
       const op = ops[i];
       const gone = scores.has(op);
       const weight = gone ? scores.get(op) : weights ? weights[i] : null;
-      const title = this.candidateTitle(op, weight, gone, fresh.has(op));
+      const title = this.candidateTitle(op, weight, gone, fresh.has(op), worthOf(evidence, i));
       const row = el(
         "span",
         { class: `candidate color-${colors[types[op]]}${gone ? " pruned" : ""}`, title },
@@ -215,13 +258,15 @@ export class CellsView {
       },
       el("span", { class: "edge-name" }, title),
       rows,
+      evidence?.decision ? decisionMark(evidence.decision) : null,
       children.length ? el("span", { class: "children" }, children) : null,
     );
   }
 
-  candidateTitle(op, weight, gone, fresh) {
+  candidateTitle(op, weight, gone, fresh, worth) {
     const parts = [this.run.cycles.operations[op]];
     if (weight !== null) parts.push(`${show.exactPercent(weight)} of the edge's weight`);
+    if (worth) parts.push(worth);
     if (fresh) parts.push("came in at the last cycle's end");
     if (gone) parts.push("pruned at this cycle's end");
     return parts.join("; ");

@@ -1,0 +1,82 @@
+"""The genotype that the architecture weights say now: how steady it is, how much of it are skips.
+
+Epoch by epoch it shows whether a search settles. Architecture weights that are trained too long or
+too fast tend to prefer skips until the cells are made of little else: DARTS's known collapse.
+"""
+
+from collections.abc import Mapping
+from itertools import chain
+from math import isfinite
+from random import Random
+
+from prnas.config.search import RELAXATIONS, SearchConfig
+from prnas.runs.records import DerivedGenotype
+from prnas.searching.cycle_end import max_skips
+from prnas.space.analysis.distance import edit_distance
+from prnas.space.derivation import derive
+from prnas.space.genotype import Genotype, Role
+from prnas.space.operations import Skip
+from prnas.space.pools import CellWeights, Pools
+
+MOST_NODES = 8  # Between cells of more, the edit distance takes seconds.
+TAKEN_OVER = 0.5  # Of a cell's operations: more skips than that are too many.
+
+
+def derived_now(
+    config: SearchConfig, pools: Pools, weights: Mapping[Role, CellWeights]
+) -> Genotype | None:
+    """What the architecture weights would derive; `None` while they are equal, as in grace epochs.
+
+    Ties are broken always in the same way, and nothing random of the search is used.
+    """
+    edges = [edge for role in pools.roles for edge in weights[role]]
+    if all(len(set(edge)) == 1 for edge in edges):
+        return None
+    if not all(map(isfinite, chain(*edges))):
+        return None  # the search is about to end because of that
+    scores = RELAXATIONS[config.architecture.relaxation]
+    output = config.network.output
+    return derive(pools, weights, Random(0), max_skips(config), scores, output)[0]
+
+
+def derived_record(genotype: Genotype, before: Genotype | None) -> DerivedGenotype:
+    """`before`: the one of the last epoch that had one."""
+    few = genotype.normal.num_nodes <= MOST_NODES
+    return DerivedGenotype(
+        genotype=genotype.to_json(),
+        edits=edit_distance(before, genotype) if before is not None and few else None,
+        skips={role: _share(genotype, role) for role in genotype.roles},
+    )
+
+
+def warning(genotype: Genotype, before: Genotype | None) -> str | None:
+    """A sentence when skips have taken over a cell since the epoch before, with what helps."""
+    taken = [
+        role
+        for role in genotype.roles
+        if _share(genotype, role) > TAKEN_OVER
+        and (before is None or _share(before, role) <= TAKEN_OVER)
+    ]
+    if not taken:
+        return None
+    cells = " and ".join(
+        "{} of the {} operations of the {} cell".format(*_skips(genotype, role), role)
+        for role in taken
+    )
+    bounds = " and ".join(f"derivation.max_skips_{role}" for role in taken)
+    return (
+        f"skips take over: they would be {cells} if the search ended now. Options against it, in a "
+        f"new search: {bounds} (P-DARTS: 2), skip_dropout in the schedule's cycles, more "
+        "grace_epochs, a smaller architecture.travel, architecture.scoring=removal"
+    )
+
+
+def _skips(genotype: Genotype, role: Role) -> tuple[int, int]:
+    """How many operations of a cell are skips, of how many."""
+    operations = genotype.cell(role).operations
+    return sum(isinstance(op, Skip) for op in operations), len(operations)
+
+
+def _share(genotype: Genotype, role: Role) -> float:
+    skips, of_operations = _skips(genotype, role)
+    return skips / of_operations

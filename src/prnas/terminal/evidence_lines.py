@@ -1,0 +1,67 @@
+"""How sure the decisions at a cycle's end are, in lines and as a table."""
+
+from prnas.runs.certainty import beyond_chance
+from prnas.runs.records import EdgeDecision, Evidence, InputDecision
+from prnas.space.genotype import Genotype
+from prnas.space.pools import CellPools, edge_positions
+from prnas.space.shape import Role
+from prnas.terminal.cells import state_name
+from prnas.terminal.output import show, show_heading, table
+
+MOST_NAMED = 4  # decisions in a line
+
+
+def edge_name(position: tuple[int, int]) -> str:
+    """'c(k-1) → B2'."""
+    state, source = position
+    return f"{state_name(source)} → {state_name(state)}"
+
+
+def by_how_much(decision: EdgeDecision | InputDecision) -> str:
+    """'0.0123 ± 0.0040': by how much more the loss rises without what was kept."""
+    return f"{decision.difference:.4f} ± {decision.error:.4f}"
+
+
+def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
+    """The surest decisions on a cell's edges: 'sure of 5 of 14 edges: B1 → B2 skip over …'."""
+    edges = zip(pools.positions, evidence.edges.get(role, ()), strict=False)
+    decided = [(position, one) for position, one in edges if one is not None]
+    if not decided:
+        return None
+    sure = [(at, one) for at, one in decided if beyond_chance(one) and one.difference > 0]
+    sure.sort(key=lambda pair: pair[1].p)
+    named = [
+        f"{edge_name(at)} {one.kept} over {one.pruned} by {by_how_much(one)}"
+        for at, one in sure[:MOST_NAMED]
+    ]
+    if rest := len(sure) - len(named):
+        named.append(f"{rest} more")
+    names = ": " + "; ".join(named) if named else ""
+    return f"sure of {len(sure)} of {len(decided)} edges{names}"
+
+
+def show_table(evidence: Evidence, genotype: Genotype) -> None:
+    """What every edge of a genotype was chosen over, and whether that is beyond chance."""
+    rows: list[list[str]] = []
+    for role in genotype.roles:
+        cell = genotype.cell(role)
+        chosen = {(state, edge.input) for state, edge in cell.edges}
+        positions = edge_positions(cell.num_nodes, cell.shape)
+        for position, one in zip(positions, evidence.edges.get(role, ()), strict=False):
+            if one is not None and position in chosen:
+                what = [one.kept, one.pruned, by_how_much(one), _chance(one)]
+                rows.append([f"{role}: {edge_name(position)}", *what])
+        for one in evidence.inputs.get(role, ()):
+            kept, pruned = state_name(one.kept), state_name(one.pruned)
+            what = [f"input {kept}", f"input {pruned}", by_how_much(one), _chance(one)]
+            rows.append([f"{role}: {state_name(one.node)}", *what])
+    if rows:
+        show("")
+        show_heading("what was chosen, by how much the loss rises without it")
+        show(table(["", "kept", "rather than", "by", "beyond chance"], rows, right=(3,)))
+
+
+def _chance(decision: EdgeDecision | InputDecision) -> str:
+    if not beyond_chance(decision):
+        return "no"
+    return "yes" if decision.difference > 0 else "against"

@@ -1,0 +1,137 @@
+"""How sure a search is, as a person sees it."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from prnas.runs.certainty import advice, at_chance, in_short, verdict
+from prnas.runs.events import SearchResult
+from prnas.runs.records import CycleRecord, Evidence, InputDecision
+from prnas.space.change import Change
+from prnas.space.derivation import derive
+from prnas.space.genotype import ROLES, Genotype
+from prnas.space.operations import from_label
+from prnas.space.pools import CellPools, Pools
+from prnas.terminal.display import Display
+from prnas.terminal.ends import show_result
+from prnas.terminal.evidence_lines import in_a_line
+from tests.support.made_evidence import OUTCOMES, made_evidence
+from tests.support.synthetic_search import cycle_record, quick, start_of
+
+OPS = [from_label(label) for label in ("conv 3x3", "skip")]
+
+
+def ended() -> tuple[Pools, Change, Genotype]:
+    pools = Pools(CellPools.initial(2, OPS), CellPools.initial(2, OPS))
+    weights = {role: [[1.0, 0.0]] * 5 for role in ROLES}
+    genotype, change = derive(pools, weights, Random(0))  # pyright: ignore
+    return pools, change, genotype
+
+
+def records(*evidence: Evidence | None) -> tuple[CycleRecord, ...]:
+    pools, change, _ = ended()
+    record = cycle_record(0, pools, change, pools.apply(change))
+    return tuple(record.model_copy(update={"evidence": one}) for one in evidence)
+
+
+def test_counts_in_short() -> None:
+    pools, change, _ = ended()
+    evidence = made_evidence(pools, change)  # ten edges: 4 sure, 3 at chance, 3 against
+    assert in_short(evidence) == (
+        "4 of 10 decisions beyond chance (0.5 expected by chance), 3 against; "
+        "measured on 1,024 images"
+    )
+    assert at_chance(evidence)
+    sure = made_evidence(pools, change, OUTCOMES[:1])
+    assert "against" not in in_short(sure)
+    assert not at_chance(sure)
+    nothing = made_evidence(pools, change, decisions=0, supported=0, contradicted=0)
+    assert in_short(nothing) == "nothing had to be decided"
+    assert not at_chance(nothing)
+
+
+def test_the_surest_edges_are_named() -> None:
+    pools, change, _ = ended()
+    line = in_a_line(made_evidence(pools, change), "normal", pools.normal)
+    by = "conv 3x3 over skip by 0.0123 ± 0.0040"
+    assert line == f"sure of 2 of 5 edges: c(k-2) → B1 {by}; c(k-1) → B2 {by}"
+    outcomes = OUTCOMES[:1]
+    line = in_a_line(made_evidence(pools, change, outcomes), "normal", pools.normal)
+    assert line is not None
+    assert line.endswith("; 1 more")
+    assert in_a_line(made_evidence(pools, change, OUTCOMES[1:2]), "normal", pools.normal) == (
+        "sure of 0 of 5 edges"
+    )
+    stays = Change(*[change.normal.__class__(tuple(type(change.normal.edges[0])() for _ in range(5)))] * 2)  # fmt: skip  # noqa: E501
+    assert in_a_line(made_evidence(pools, stays), "normal", pools.normal) is None
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "word", "helps"),
+    [
+        (OUTCOMES[:1], "sure: 20 of 20", False),
+        ((*OUTCOMES[:1] * 3, OUTCOMES[1]), "fairly sure: 16 of 20", True),
+        (OUTCOMES, "unsure: 8 of 20", True),
+        (OUTCOMES[1:2], "hardly better than chance: 0 of 20", True),
+    ],
+)
+def test_one_sentence_at_the_end(outcomes: object, word: str, helps: bool) -> None:
+    pools, change, _ = ended()
+    evidence = made_evidence(pools, change, outcomes)
+    said = verdict(records(evidence, evidence))
+    assert said is not None
+    assert said.startswith(f"{word} decisions were beyond chance")
+    assert ("What would help: more epochs a cycle, more images" in said) == helps
+
+
+def test_nothing_is_said_of_what_was_not_measured() -> None:
+    assert verdict(records(None, None)) is None
+    assert verdict(()) is None
+
+
+def test_advice_depends_on_what_decides() -> None:
+    pools, change, _ = ended()
+    said = {
+        scoring: advice(made_evidence(pools, change, scoring=scoring))
+        for scoring in ("weights", "removal", "saliency", "blend")
+    }
+    assert "architecture.scoring=removal" in said["weights"]
+    assert "travel" in said["weights"]
+    assert "travel" not in said["removal"]
+    assert "evidence.share" in said["removal"]
+    assert said["saliency"] == "What would help: more epochs a cycle or more images."
+    assert "travel" in said["blend"]
+
+
+def test_a_warning_when_most_decisions_are_at_chance(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pools, change, _ = ended()
+    display = Display()
+    display.on_start(start_of(quick(), tmp_path))
+    sure, unsure = (made_evidence(pools, change, outcomes) for outcomes in (OUTCOMES[:1], OUTCOMES))
+    for record in records(sure, unsure, unsure):
+        display.on_cycle(record, pools.apply(change))
+    out = capsys.readouterr().out
+    assert out.count("10 of 10 decisions beyond chance") == 1
+    assert out.count("most are no better than chance") == 2
+    assert out.count("note: What would help") == 1  # once is enough
+    assert "  normal: sure of 5 of 5 edges: " in out
+
+
+def test_the_end_has_every_edge(capsys: pytest.CaptureFixture[str]) -> None:
+    pools, change, genotype = ended()
+    inputs = {
+        role: [InputDecision(node=3, kept=1, pruned=2, difference=0.5, error=0.1, p=0.001)]
+        for role in ROLES
+    }
+    evidence = made_evidence(pools, change, inputs=inputs)
+    cycles = records(evidence)
+    show_result(SearchResult(genotype, None, (), cycles, 1.0))
+    out = capsys.readouterr().out
+    lines = [line for line in out.splitlines() if " ± " in line]
+    assert len(lines) == 8 + 2  # the edges of the genotype, and one choice of inputs a cell
+    assert any("normal: B2" in line and "input c(k-1)" in line for line in lines)
+    assert "how sure" in out
+    assert {line.split()[-1] for line in lines} == {"yes", "no", "against"}
