@@ -6,7 +6,6 @@ from pathlib import Path
 import prnas
 from prnas.runs.records import CycleRecord
 from prnas.space.change import Change
-from prnas.space.genotype import ROLES
 from prnas.space.pools import Pools
 
 TINY = Path(__file__).with_name("tiny.yaml")
@@ -17,7 +16,7 @@ class Changes(prnas.Callback):
 
     def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
         change = Change.from_json(record.change)
-        edges = [edge for role in ROLES for edge in change.cell(role).edges]
+        edges = [edge for role in change.roles for edge in change.cell(role).edges]
         pruned = Counter(leaving.op.label for edge in edges for leaving in edge.pruned)
         added = Counter(arriving.op.label for edge in edges for arriving in edge.added)
         print(f"cycle {record.cycle}: pruned {_listed(pruned)}; added {_listed(added)}")

@@ -12,6 +12,7 @@ import pytest
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
 from tests.support.command_line import bad, good, in_terminal, uncoloured
+from tests.support.settings import GENOTYPE201
 
 
 def test_help_names_every_command() -> None:
@@ -43,6 +44,17 @@ def test_space_details_list_and_json() -> None:
     every = json.loads(good("space", "--json"))
     assert [one["convolutions"] for one in every] == [12, 32, 73, 2, 2]
     assert [one["cells"] for one in every[3:]] == [5**6, 4**6]
+    assert "15,625" in good("space", "nasbench201")
+    mine = json.loads(good("space", "darts-like", "--shape", "nasbench201", "--json"))
+    assert (mine["cells"], mine["nodes"]) == (15**6, 3)
+
+
+def test_a_cell_of_another_shape_is_drawn(tmp_path: Path) -> None:
+    (tmp_path / "cell.json").write_text(GENOTYPE201.dumps())
+    good("draw", "cell.json", cwd=tmp_path)
+    text = (tmp_path / "cell.svg").read_text()
+    assert "zero" in text
+    assert "reduction" not in text
 
 
 def test_space_of_a_users_own(tmp_path: Path) -> None:
@@ -94,6 +106,7 @@ def test_recipes_and_config(tmp_path: Path) -> None:
         (["space", "nowhere.yaml"], "no setting and no file is called 'nowhere.yaml'"),
         (["space", "--steps", "99"], "--steps: must be from 0 to 12, got 99"),
         (["space", "--steps", "many"], "many"),
+        (["space", "--shape", "nasbench101"], "nasbench201"),
         (["space", "--steps", "1.5"], "1.5"),
         (["space", "."], "is a folder"),
         (["draw"], "genotype"),

@@ -1,6 +1,7 @@
 """Drawings of cells and of the morphism graph: complete, and readable for any of them."""
 
 from itertools import combinations, pairwise
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -10,11 +11,14 @@ from prnas.drawing.cells import draw_genotype, draw_morphism_graph
 from prnas.drawing.picture import Box, Curve, Picture, Rectangle, Text
 from prnas.space import zoo
 from prnas.space.analysis.counting import by_distance, links
+from prnas.space.analysis.sampling import random_genotype
 from prnas.space.genotype import Cell, Edge, Genotype
-from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip
+from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
 from prnas.space.setting import SETTINGS
+from prnas.space.shape import CellShape
 from tests.drawing.geometry import extent, inside, overlap, sampled
-from tests.support.strategies import cells
+from tests.support.settings import GENOTYPE201
+from tests.support.strategies import cells, shapes
 
 SLACK = 0.01
 OPERATIONS: tuple[Operation, ...] = (
@@ -105,6 +109,27 @@ def test_every_genotype_is_readable_and_complete(normal: Cell, reduction: Cell) 
     for number in range(1, 9):
         drawn = sum(cell.num_nodes >= number for cell in (normal, reduction))
         assert shown.count(f"B{number}") == drawn
+
+
+@settings(max_examples=20, deadline=None)
+@given(shapes, st.integers(1, 4), st.integers(0, 1000))
+def test_every_shape_is_readable_and_complete(shape: CellShape, nodes: int, seed: int) -> None:
+    operations = [*OPERATIONS, Zero()]
+    genotype = random_genotype(operations, Random(seed), nodes, shape, "last")
+    picture = draw_genotype(genotype, "a title")
+    check_readable(picture)
+    shown = texts(picture)
+    edges = [op for role in shape.roles for op in genotype.cell(role).operations]
+    for op in operations:
+        assert shown.count(op.label) == edges.count(op)
+    assert shown.count("c") == len(shape.roles) * (shape.inputs + 1)
+    assert ("reduction cell" in shown) == (len(shape.roles) == 2)
+
+
+def test_a_cell_of_nasbench201_has_six_operations_and_one_input() -> None:
+    shown = texts(draw_genotype(GENOTYPE201))
+    labels = [op.label for op in GENOTYPE201.normal.operations]
+    assert sorted(shown) == sorted([*labels, "B1", "B2", "B3", "c", "c", "k", "k−1"])
 
 
 @pytest.mark.parametrize("name", zoo.names())

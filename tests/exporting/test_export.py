@@ -20,10 +20,12 @@ from prnas.exporting import onnx as onnx_file
 from prnas.exporting import verify as checking
 from prnas.exporting.export import export
 from prnas.io.errors import UserError
+from prnas.models.card import ModelCard
 from prnas.models.model import Model, load, network_of, save_model
 from prnas.nets import plain
 from prnas.nets.network import build
 from tests.support.command_line import prnas as run
+from tests.support.settings import GENOTYPE201
 from tests.support.small_models import ROWS, card, colour_card, logits_of, some_pixels, trained
 
 DOCS = Path(__file__).parents[2] / "docs" / "handover.md"
@@ -149,8 +151,14 @@ def test_nothing_of_this_machine_is_handed_over(exports: Exports) -> None:
         assert b"site-packages" not in data
 
 
-def test_onnx_without_normalisation_for_other_networks(tmp_path: Path) -> None:
-    known = colour_card(genotype=ROWS, stem="imagenet", output="mean")
+@pytest.mark.parametrize(
+    "known",
+    [
+        colour_card(genotype=ROWS, stem="imagenet", output="mean"),
+        colour_card(genotype=GENOTYPE201, cells=6),
+    ],
+)
+def test_onnx_without_normalisation_for_other_networks(known: ModelCard, tmp_path: Path) -> None:
     model = trained(known)
     done = export(model, tmp_path / "net.onnx")
     assert done.takes.startswith("normalised images")

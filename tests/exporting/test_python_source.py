@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
@@ -15,8 +16,12 @@ from hypothesis import strategies as st
 from prnas.exporting.python_source import python_source
 from prnas.models.card import ModelCard
 from prnas.space import zoo
+from prnas.space.analysis.sampling import random_genotype
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.operations import Conv, Skip
+from prnas.space.setting import INITIAL_POOL
+from prnas.space.shape import CellShape
+from tests.support.settings import GENOTYPE201
 from tests.support.small_models import card, colour_card, logits_of, some_pixels, trained
 from tests.support.strategies import cells
 
@@ -26,6 +31,20 @@ VARIANTS = [
     colour_card(stem="imagenet", cells=4, class_names=tuple(f"class {k}" for k in range(200))),
     colour_card(stem="imagenet", output="mean", class_names=("one",)),
     card(input_shape=(2, 5, 5), mean=(0.1, 0.2), std=(1e-5, 2.0)),
+]
+# Cells of other shapes than DARTS'.
+SHAPED = [
+    card(genotype=GENOTYPE201, cells=6),
+    colour_card(genotype=GENOTYPE201, output="last", input_shape=(3, 9, 8)),
+    card(output="sum"),
+    *(
+        card(genotype=random_genotype(list(INITIAL_POOL), Random(1), 2, shape), output=output)
+        for shape, output in (
+            (CellShape(("normal",), 1), "concat"),
+            (CellShape(("normal",), 2, "all", "residual"), "sum"),
+            (CellShape(reads="all"), "last"),
+        )
+    ),
 ]
 
 
@@ -57,7 +76,7 @@ def assert_same(known: ModelCard) -> None:
     assert (tuple(module.MEAN), tuple(module.STD)) == (known.mean, known.std)
 
 
-@pytest.mark.parametrize("known", cards_of_all_zoo())
+@pytest.mark.parametrize("known", [*cards_of_all_zoo(), *SHAPED])
 def test_the_network_is_the_same(known: ModelCard) -> None:
     assert_same(known)
 
@@ -84,7 +103,7 @@ def test_only_what_is_needed() -> None:
     published = card(genotype=zoo.get("pr-darts-dl2"))
     assert "PR-DARTS DL2" in python_source(published, "net", [0.5])
     assert "1x7" in python_source(card(genotype=zoo.get("amoebanet-a")), "net", [0.5])
-    for known in cards_of_all_zoo():
+    for known in [*cards_of_all_zoo(), *SHAPED]:
         source = python_source(known, "net", [0.5])
         for node in ast.parse(source).body:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name != "load":
@@ -96,7 +115,7 @@ def test_only_what_is_needed() -> None:
 def test_formatters_and_linters_have_nothing_to_say(tmp_path: Path) -> None:
     deep = Cell(((Edge(0, Conv(7, 3, (2,) * 40)), Edge(1, Conv(5, 2, (1, 2, 3, 4, 5)))),), (2,))
     quotes = ("it's", 'the "same"', "both '\"", "日本語" * 20)
-    known = [*cards_of_all_zoo(), card(genotype=Genotype(deep, deep), class_names=quotes)]
+    known = [*cards_of_all_zoo(), *SHAPED, card(genotype=Genotype(deep, deep), class_names=quotes)]
     for place, one in enumerate(known):
         source = python_source(one, "net", [0.5, -1.23456789] * 2)
         (tmp_path / f"net{place}.py").write_text(source, encoding="utf-8")

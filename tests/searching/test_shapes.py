@@ -37,7 +37,7 @@ def test_a_stopped_search_goes_on_bit_for_bit(images: Path, tmp_path: Path, at: 
     assert whole.genotype.shape == NASBENCH201
     assert len(whole.genotype.normal.edges) == 6
     first, *_, last = whole.cycles
-    assert list(first.pools) == list(first.architecture) == list(first.change) == ["normal"]
+    assert list(first.pools) == list(first.architecture_weights) == list(first.change) == ["normal"]
     labels = [[candidate["op"]["type"] for candidate in edge] for edge in _pruned(last)]
     assert len(labels) == 6
     added = [edge["added"] for edge in first.change["normal"]["edges"]]
@@ -62,7 +62,7 @@ def test_each_edge_keeps_its_best_operation_and_none_may_be_it(images: Path) -> 
     last = result.cycles[-1]
     expected = [
         pool[row.index(max(row))]
-        for pool, row in zip(last.pools["normal"], last.architecture["normal"], strict=True)
+        for pool, row in zip(last.pools["normal"], last.architecture_weights["normal"], strict=True)
     ]
     assert [op.label for op in result.genotype.normal.operations] == expected
 

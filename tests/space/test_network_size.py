@@ -8,7 +8,7 @@ from prnas.space.analysis.sampling import random_genotype
 from prnas.space.layer_size import NetworkSize
 from prnas.space.network_plan import CellPlan, check_network, plan_cells
 from prnas.space.network_size import network_size
-from prnas.space.operations import Skip, Zero
+from prnas.space.operations import PlainConv, Skip, Zero
 from prnas.space.shape import DARTS, NASBENCH201, CellShape
 
 
@@ -27,6 +27,16 @@ def test_the_published_network_of_nasbench201_without_its_cells() -> None:
     assert size.macs == 432 * 1024 + first * 256 + second * 64 + 640
     nothing = random_genotype([Zero()], Random(0), 3, NASBENCH201, "last")
     assert network_size(nothing, 16, 15, 10) == NetworkSize(73_306, size.macs)
+
+
+def test_the_published_size_of_the_cell_of_3x3_convolutions() -> None:
+    """Counted by hand: what stands around the cells, and in 5 cells a stage 6 convolutions each.
+
+    A convolution has 9·C² weights, its BN 2·C: 2,336, 9,280 and 36,992 for 16, 32 and 64 channels.
+    """
+    genotype = random_genotype([PlainConv(3)], Random(0), 3, NASBENCH201, "last")
+    size = network_size(genotype, 16, 15, 10)
+    assert size.parameters == 73_306 + 30 * (2_336 + 9_280 + 36_992) == 1_531_546
 
 
 def test_residual_blocks_stand_between_three_stages() -> None:

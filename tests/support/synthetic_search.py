@@ -19,8 +19,8 @@ from prnas.space.analysis.statistics import (
 )
 from prnas.space.change import Change
 from prnas.space.derivation import derive
-from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import Pools
+from prnas.space.shape import Role
 from tests.support.strategies import random_weights
 
 STEPS = 4
@@ -82,16 +82,15 @@ def _derived(total: int) -> DerivedGenotype:
 def evolve(config: SearchConfig, cycle: int, pools: Pools, generator: Random) -> Change:
     one = config.schedule.cycles[cycle]
     weights: dict[Role, list[list[float]]] = {
-        role: random_weights(pools.cell(role), generator) for role in ROLES
+        role: random_weights(pools.cell(role), generator) for role in pools.roles
     }
     if cycle == len(config.schedule.cycles) - 1:
         return derive(pools, weights, generator)[1]
     limits = config.space.limits
-    changes = [
-        pools.cell(role).evolve(weights[role], one.survivors, one.morphisms, limits, generator)[1]
-        for role in ROLES
-    ]
-    return Change(*changes)
+    rule = (one.survivors, one.morphisms, limits, generator)
+    return Change.of(
+        {role: pools.cell(role).evolve(weights[role], *rule)[1] for role in pools.roles}
+    )
 
 
 def _plain(statistics: PoolStatistics) -> dict[str, Any]:
@@ -104,7 +103,7 @@ def cycle_record(cycle: int, before: Pools, change: Change, after: Pools) -> Cyc
         "average": _plain(average_statistics(after, change)),
         "discoverable": 15,
     }
-    for role in ROLES:
+    for role in after.roles:
         pairs = zip(after.cell(role).edges, change.cell(role).edges, strict=True)
         statistics[role] = {
             "cell": _plain(cell_statistics(after.cell(role), change.cell(role))),
@@ -114,11 +113,11 @@ def cycle_record(cycle: int, before: Pools, change: Change, after: Pools) -> Cyc
         cycle=cycle + 1,
         pools={
             role: [[op.label for op in pool.candidates] for pool in before.cell(role).edges]
-            for role in ROLES
+            for role in before.roles
         },
         architecture_weights={
             role: [[0.0] * len(pool.candidates) for pool in before.cell(role).edges]
-            for role in ROLES
+            for role in before.roles
         },
         change=change.to_json(),
         statistics=statistics,
@@ -131,7 +130,9 @@ def start_of(config: SearchConfig, folder: Path | None, **changes: Any) -> RunSt
         "folder": folder,
         "device": "cpu",
         "world_size": 1,
-        "pools": Pools.initial(config.network.nodes, config.space.initial_pool),
+        "pools": Pools.initial(
+            config.network.nodes, config.space.initial_pool, config.network.shape
+        ),
         "num_parameters": 123_456,
         "train_images": 719,
         "resumed": False,

@@ -169,6 +169,26 @@ def test_the_slider_and_the_family_tree(visit: Any, search_page: Path) -> None:
     assert seen.count(".tree-end") > 0  # who was pruned, and its score
 
 
+def test_a_cell_of_another_shape(visit: Any, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_page(path, [search_view("a run", "network.shape=nasbench201")])
+    seen = visit(path)
+    page = seen.page
+    assert seen.count(".picture") == 1
+    slide(page, 1)
+    assert seen.count(".cell-panel") == 1
+    names = page.locator(".edge-name").all_text_contents()
+    assert names == [
+        *("c(k−1) → B1", "c(k−1) → B2", "B1 → B2"),
+        *("c(k−1) → B3", "B1 → B3", "B2 → B3"),
+    ]
+    rows = "elements => elements.map(one => getComputedStyle(one).getPropertyValue('--row'))"
+    assert page.locator(".edge").evaluate_all(rows) == ["1", "2", "2", "3", "3", "3"]
+    page.locator("[data-edge=normal-5]").click()
+    assert page.locator(".tree select").input_value() == "normal-5"
+    assert seen.count(".tree select option") == 6
+
+
 def test_the_keyboard_alone(visit: Any, search_page: Path) -> None:
     seen = visit(search_page)
     page = seen.page

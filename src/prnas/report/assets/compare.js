@@ -236,7 +236,7 @@ export function genotypesSection({ comparison, runs, names }) {
       "p",
       { class: "lead" },
       "The edit distance is the least number of single edits (an operation, an input, a state in ",
-      "the output) that make one genotype of the other, both cells together.",
+      "the output) that make one genotype of the other, all its cells together.",
     ),
     el(
       "div",
