@@ -112,7 +112,7 @@ def main() -> None:
             "error_found": round(errors["found"][-1], 2),
             "error_random": round(errors["random"][-1], 2),
             "normal": [op.label for op in result.genotype.normal.operations],
-            "reduction": [op.label for op in result.genotype.reduction.operations],
+            "reduction": [op.label for op in result.genotype.cell("reduction").operations],
         }
         print(json.dumps(line, ensure_ascii=False), flush=True)
     print(f"search, seconds: {summary(seconds)}")

@@ -106,7 +106,7 @@ def add_one(pools: Pools, parent: Operation, morphism: str) -> Change:
     def cell_change(cell: CellPools) -> CellChange:
         return CellChange(tuple(edge_change(edge.candidates) for edge in cell.edges))
 
-    return Change(cell_change(pools.normal), cell_change(pools.reduction))
+    return Change(cell_change(pools.normal), cell_change(pools.cell("reduction")))
 
 
 @pytest.mark.parametrize("training", [True, False])

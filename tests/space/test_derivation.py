@@ -100,4 +100,4 @@ def test_each_cell_has_its_own_bound_on_skips() -> None:
         Pools(cell, cell), {"normal": weights, "reduction": weights}, Random(0), {"normal": 2}
     )
     assert sum(isinstance(op, Skip) for op in genotype.normal.operations) == 2
-    assert genotype.reduction.operations == (Skip(),) * 6
+    assert genotype.cell("reduction").operations == (Skip(),) * 6

@@ -68,8 +68,8 @@ def test_both_cells_replay_and_go_through_json() -> None:
         normal, first = pools.normal.evolve(
             random_weights(pools.normal, generator), 3, 3, setting.limits, generator
         )
-        reduction, second = pools.reduction.evolve(
-            random_weights(pools.reduction, generator), 3, 3, setting.limits, generator
+        reduction, second = pools.cell("reduction").evolve(
+            random_weights(pools.cell("reduction"), generator), 3, 3, setting.limits, generator
         )
         change = Change(first, second)
         assert pools.apply(change) == Pools(normal, reduction)

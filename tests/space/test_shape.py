@@ -78,7 +78,9 @@ def test_the_derived_cell_keeps_the_best_of_the_edges_that_stay(
 ) -> None:
     generator = Random(seed)
     pools = Pools.initial(3, FIVE, shape)
-    weights = {role: random_weights(pools.cell(role), generator) for role in pools.roles}
+    weights: dict[Role, list[list[float]]] = {
+        role: random_weights(pools.cell(role), generator) for role in pools.roles
+    }
     genotype, change = derive(pools, weights, generator, output="last")
     assert genotype.shape == shape
     left = pools.apply(change)

@@ -64,8 +64,8 @@ def test_every_published_result() -> None:
 
 
 def test_cells_of_other_shapes() -> None:
-    assert zoo.get("amoebanet-a").reduction.concat == (3, 4, 6)
-    assert Conv1x7x1() in zoo.get("amoebanet-a").reduction.operations
+    assert zoo.get("amoebanet-a").cell("reduction").concat == (3, 4, 6)
+    assert Conv1x7x1() in zoo.get("amoebanet-a").cell("reduction").operations
     assert zoo.get("nasnet-a").normal.num_nodes == 5
 
 

@@ -72,7 +72,7 @@ def test_random_cells_are_those_the_search_could_have_found() -> None:
         edge.op
         for genotype in cells
         if genotype is not None
-        for cell in (genotype.normal, genotype.reduction)
+        for cell in (genotype.normal, genotype.cell("reduction"))
         for node in cell.nodes
         for edge in node
     }

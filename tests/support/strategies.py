@@ -77,8 +77,8 @@ def cells(
         sources = list(range(state))
         if shape.reads == "two":
             states = st.integers(0, state - 1)
-            size = {"min_size": number, "max_size": number}
-            sources = draw(st.lists(states, **size, unique=not repeated))
+            unique = not repeated
+            sources = draw(st.lists(states, min_size=number, max_size=number, unique=unique))
         nodes.append(tuple(Edge(source, draw(ops)) for source in sources))
     concat = draw(st.lists(st.sampled_from(inner), min_size=1, unique=True))
     return Cell(tuple(nodes), tuple(concat), bool(repeated), shape)

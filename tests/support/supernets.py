@@ -103,7 +103,7 @@ def plain_logits(
     """What the plain supernet makes of images if candidates are mixed by another relaxation."""
     mixing = {
         role: relaxation.mix(role, list(twin.architecture[role].parameters()), None)
-        for role in twin.architecture
+        for role in twin.shape.roles
     }
     before_last, last = twin.stem(images)
     for cell in twin.cells:

@@ -198,9 +198,9 @@ class SearchConfig(RunConfig):
         if isinstance(space, str) and space not in SETTINGS and exists(space):
             space = setting_to_data(read_setting(space))
         data["space"] = _data_of_name(space)
-        network = data["network"]
-        if isinstance(network, dict) and isinstance(network.get("shape"), str):
-            shape = cast(str, network["shape"])
-            if shape in SHAPES:
+        if isinstance(data["network"], dict):
+            network = cast(dict[str, Any], data["network"])
+            shape = network.get("shape")
+            if isinstance(shape, str) and shape in SHAPES:
                 network["nodes"], network["output"] = USUAL[shape]
                 network["shape"] = shape_data(shape)

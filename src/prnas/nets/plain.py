@@ -403,8 +403,10 @@ def network_of(
     if shape.network == "residual":
         return ResidualNetwork(made["normal"], channels, cells, classes, input_channels)
     images = (CifarStem if stem == "cifar" else ImageNetStem)(input_channels, channels)
-    pair = cast(list[Callable[..., Cell]], [made["normal"], made[shape.roles[-1]]])
-    return CellNetwork(images, *pair, channels, cells, classes)
+    normal, reduction = (
+        cast(Callable[..., Cell], made[role]) for role in ("normal", shape.roles[-1])
+    )
+    return CellNetwork(images, normal, reduction, channels, cells, classes)
 
 
 class Network(nn.Module):

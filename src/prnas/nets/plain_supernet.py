@@ -23,7 +23,7 @@ from prnas.nets.plain import (
 from prnas.space import operations as space
 from prnas.space.network_plan import CellPlan, plan_cells
 from prnas.space.pools import CellPools, Pools
-from prnas.space.shape import Output, width
+from prnas.space.shape import Output, Role, width
 
 
 class SearchCell(nn.Module):
@@ -96,7 +96,9 @@ class Supernet(nn.Module):
         if shape.network == "residual":
             conv = nn.Conv2d(input_channels, channels, 3, padding=1, bias=False)
             self.stem = named(conv=conv, bn=nn.BatchNorm2d(channels))
-        widths = {role: width(output, pools.cell(role).num_nodes) for role in shape.roles}
+        widths: dict[Role, int] = {
+            role: width(output, pools.cell(role).num_nodes) for role in shape.roles
+        }
         plans, c_out = plan_cells(cells, channels, 3 * channels, widths, shape=shape)
         self.blocks = nn.ModuleDict(
             {

@@ -111,7 +111,9 @@ class Trunk:
     def _remaining(
         self, removed: frozenset[CandidateIndex], renormalise: bool
     ) -> tuple[dict[Role, list[Tensor]], dict[Role, ActiveCell]]:
-        mixing = {role: list(weights) for role, weights in self.mixing.items()}
+        mixing: dict[Role, list[Tensor]] = {
+            role: list(weights) for role, weights in self.mixing.items()
+        }
         active: dict[Role, ActiveCell] = {}
         for role in mixing:
             remaining: list[tuple[int, ...]] = []

@@ -138,7 +138,9 @@ class Supernet(nn.Module):
 
     def penalty(self) -> Tensor | None:
         """The relaxation's term of the architecture weights' loss, if it has one."""
-        weights = {role: self.architecture_weights(role) for role in self.pools.roles}
+        weights: dict[Role, list[nn.Parameter]] = {
+            role: self.architecture_weights(role) for role in self.pools.roles
+        }
         return self.relaxation.penalty(weights)
 
     def mixing(self, generator: torch.Generator | None = None) -> dict[Role, list[Tensor]]:

@@ -33,7 +33,7 @@ def derive(
     hold anything else.
     """
     most = max_skips or {}
-    derived = {
+    derived: dict[Role, tuple[Cell, CellChange]] = {
         role: derive_cell(
             pools.cell(role),
             weights[role],
@@ -45,8 +45,10 @@ def derive(
         )
         for role in pools.roles
     }
-    cells = {role: cell for role, (cell, _) in derived.items()}
-    return Genotype.of(cells), Change.of({role: change for role, (_, change) in derived.items()})
+    return (
+        Genotype.of({role: cell for role, (cell, _) in derived.items()}),
+        Change.of({role: change for role, (_, change) in derived.items()}),
+    )
 
 
 def derive_cell(

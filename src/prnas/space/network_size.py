@@ -20,7 +20,7 @@ from prnas.space.network_plan import (
 )
 from prnas.space.operations import Operation
 from prnas.space.pools import Pools
-from prnas.space.shape import CellShape, Output, width
+from prnas.space.shape import CellShape, Output, Role, width
 
 
 def network_size(
@@ -63,7 +63,9 @@ def supernet_macs(
 ) -> int:
     """Multiply-accumulates of a supernet, all candidates included, for one image."""
     shape = pools.shape
-    widths = {role: width(output, pools.cell(role).num_nodes) for role in pools.roles}
+    widths: dict[Role, int] = {
+        role: width(output, pools.cell(role).num_nodes) for role in pools.roles
+    }
     stem_channels = num_stem_channels(channels, shape=shape)
     plans, c_out = plan_cells(cells, channels, stem_channels, widths, shape=shape)
     total, pixels = _stem("cifar", input_channels, stem_channels, pixels)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from prnas.config import recipes
 from prnas.config.recipes import KINDS
 from prnas.config.retrain import RetrainConfig
-from prnas.config.search import NetworkConfig, SearchConfig
+from prnas.config.search import SearchConfig
 from prnas.config.sections import RunConfig
 from prnas.io.errors import FormatError, UserError
 from prnas.io.paths import exists
@@ -22,6 +22,7 @@ from prnas.space.analysis.sampling import random_genotype
 from prnas.space.genotype import Genotype
 from prnas.space.operations import Operation
 from prnas.space.setting import Setting
+from prnas.space.shape import CellShape, Output
 from prnas.studies.config import MOST_TRAININGS, RowConfig, StudyConfig, override_list
 
 Kind = Literal["search", "random", "cell"]
@@ -43,14 +44,18 @@ class Row:
             assert self.config is not None
             # As far as the search could have come: one morphing step in each cycle that replaces.
             steps = sum(cycle.morphisms > 0 for cycle in self.config.schedule.cycles)
-            return _random_cells(self.config.space, steps, self.config.network, seed)
+            network = self.config.network
+            looks = (network.nodes, network.shape, network.output)
+            return _random_cells(self.config.space, steps, looks, seed)
         return self.cell
 
 
 @lru_cache(maxsize=10_000)
-def _random_cells(space: Setting, steps: int, network: NetworkConfig, seed: int) -> Genotype:
+def _random_cells(
+    space: Setting, steps: int, looks: tuple[int, CellShape, Output], seed: int
+) -> Genotype:
     operations, generator = _operations(space, steps), Random(f"random cell {seed}")
-    return random_genotype(operations, generator, network.nodes, network.shape, network.output)
+    return random_genotype(operations, generator, *looks)
 
 
 @lru_cache(maxsize=100)

@@ -44,7 +44,9 @@ def ending(
     change: Change, pools: Pools, evidence: Evidence | None = None
 ) -> list[tuple[Role, list[str]]]:
     """For each cell: what was pruned, how sure that is, what is new, what its pools hold now."""
-    lines = [(role, _cell(change.cell(role), pools.cell(role))) for role in pools.roles]
+    lines: list[tuple[Role, list[str]]] = [
+        (role, _cell(change.cell(role), pools.cell(role))) for role in pools.roles
+    ]
     if evidence is not None:
         for role, texts in lines:
             if sure := in_a_line(evidence, role, pools.cell(role)):
