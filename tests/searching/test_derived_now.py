@@ -45,7 +45,9 @@ def with_skips(role: Role, number: int) -> Genotype:
 @given(st.integers(0, 50))
 def test_it_is_what_a_derivation_would_choose(seed: int) -> None:
     generator = Random(seed)
-    weights = {role: random_weights(POOLS.cell(role), generator) for role in ROLES}
+    weights: dict[Role, list[list[float]]] = {
+        role: random_weights(POOLS.cell(role), generator) for role in ROLES
+    }
     found = derived_now(CONFIG, POOLS, weights)
     assert found == derive(POOLS, weights, generator)[0]  # no ties: any generator
     bounded = CONFIG.override(["derivation.max_skips_normal=0"])
@@ -55,7 +57,9 @@ def test_it_is_what_a_derivation_would_choose(seed: int) -> None:
 
 
 def test_ties_are_broken_always_in_the_same_way() -> None:
-    weights = {role: [[0.0] * 4 for _ in POOLS.cell(role).edges] for role in ROLES}
+    weights: dict[Role, list[list[float]]] = {
+        role: [[0.0] * 4 for _ in POOLS.cell(role).edges] for role in ROLES
+    }
     assert derived_now(CONFIG, POOLS, weights) is None  # all are equal: nothing to derive
     weights["reduction"][3][1] = 0.25
     assert derived_now(CONFIG, POOLS, weights) == derived_now(CONFIG, POOLS, weights) is not None

@@ -51,7 +51,7 @@ def derived_record(genotype: Genotype, before: Genotype | None) -> DerivedGenoty
 
 def warning(genotype: Genotype, before: Genotype | None) -> str | None:
     """A sentence when skips have taken over a cell since the epoch before, with what helps."""
-    taken = [
+    taken: list[Role] = [
         role
         for role in genotype.roles
         if _share(genotype, role) > TAKEN_OVER
