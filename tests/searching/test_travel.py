@@ -87,7 +87,7 @@ def test_a_search_travels_as_far_in_every_cycle(
     for cycle in (1, 2, 3):
         rates = [rate for number, rate in _Rates.taken if number == cycle - 1]
         assert sum(rates) == pytest.approx(0.7)
-        epochs = [one for one in found.epochs if one.cycle == cycle + 1]
+        epochs = [one for one in found.epochs if one.cycle == cycle]
         assert epochs[-1].architecture_lr == rates[-1]
         assert all(one.architecture_lr is None for one in epochs if one.grace)
     assert (len({round(rate, 9) for number, rate in _Rates.taken if number == 2}) == 1) == (

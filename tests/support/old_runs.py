@@ -95,6 +95,8 @@ def assert_alike(value: Any, old: Any, exactly: bool, place: str) -> None:
             assert key in value, f"{place}.{key} is missing"
             if key in COMPUTED_ANEW:
                 continue
+            if key == "edits" and inner is None:
+                continue  # a checkpoint of an older release does not know the epoch before
             assert_alike(value[key], inner, exactly, f"{place}.{key}")
     elif isinstance(old, list):
         assert len(value) == len(old), place

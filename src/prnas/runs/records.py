@@ -275,13 +275,14 @@ _ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
 
 
 def to_line(record: Record, version: int = VERSION) -> str:
-    is_epoch = isinstance(record, EpochRecord)
-    line = _epoch_line(record) if is_epoch else record
-    # Fields that later releases gave epochs are written only where they say something.
+    line = _epoch_line(record) if isinstance(record, EpochRecord) else record
+    # Fields that later releases added are written only where they say something.
+    fields = type(line).model_fields
+    unsaid = {name for name, value in line if value is None and fields[name].default is None}
     if version == FIRST:
-        data = to_first(line.model_dump(exclude_defaults=is_epoch))
+        data = to_first(line.model_dump(exclude=unsaid))
         return to_json(data, inf_nan_mode="null").decode() + "\n"
-    return line.model_dump_json(exclude_defaults=is_epoch) + "\n"
+    return line.model_dump_json(exclude=unsaid) + "\n"
 
 
 def from_line(line: str, version: int = VERSION) -> Record:
