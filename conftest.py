@@ -6,6 +6,9 @@ import os
 # before PyTorch is loaded, which reads it.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Some virtual machines announce AMX and end a process that uses it ("Illegal instruction"), which
+# PyTorch does in bfloat16. This is the next best; other precisions have nothing to do with it.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 import torch
 from hypothesis import settings
