@@ -31,7 +31,14 @@ from prnas.searching import api as searching
 from prnas.space.genotype import Genotype
 from tests.support.in_process import Cli
 from tests.support.newer_release import FIELD, VALUE, VERSION, write_newer_release
-from tests.support.old_runs import OLD_RUNS, assert_repeats, copied, records_of, rounds_alike
+from tests.support.old_runs import (
+    OLD_RUNS,
+    OLD_RUNS_2,
+    assert_repeats,
+    copied,
+    records_of,
+    rounds_alike,
+)
 from tests.support.pages import data_of
 from tests.support.watching import Watch, folder_of
 
@@ -123,7 +130,25 @@ def test_a_run_keeps_the_version_of_its_records(tmp_path: Path) -> None:
     assert new.read_text().startswith(header_line())
     numbers = [json.loads(line).get("cycle") for line in new.read_text().splitlines()]
     assert set(numbers) == {1, 2, None}
-    assert_repeats(new.parent, folder, exactly=rounds_alike())
+    assert_repeats(new.parent, OLD_RUNS / "search-finished", exactly=rounds_alike())
+
+
+def test_runs_with_records_of_version_2_go_on(tmp_path: Path) -> None:
+    """The same for those, which this release and later ones write."""
+    for name in ("search-finished", "training-finished"):
+        view = read_view(OLD_RUNS_2 / name)
+        assert view.ended
+        assert view.data()["done"] == read_view(OLD_RUNS / name).data()["done"]
+    folder = copied("search-unfinished", tmp_path, OLD_RUNS_2)
+    before = (folder / "records.jsonl").read_text()
+    searching.resume(folder)
+    after = (folder / "records.jsonl").read_text()
+    assert before.startswith(header_line())
+    assert after.count(header_line()) == 1
+    cycles = {json.loads(line).get("cycle") for line in after.splitlines()}
+    assert cycles == {1, 2, None}
+    exactly = rounds_alike(OLD_RUNS_2)
+    assert_repeats(folder, OLD_RUNS_2 / "search-finished", exactly=exactly)
 
 
 def test_records_of_another_version_are_left_alone(tmp_path: Path) -> None:

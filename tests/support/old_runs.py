@@ -15,21 +15,23 @@ from tests.support.arithmetic import arithmetic
 from tests.support.watching import VARYING
 
 OLD_RUNS = Path(__file__).parents[1] / "runs" / "format-2"
+# Runs whose records are of version 2; those above have version 1.
+OLD_RUNS_2 = Path(__file__).parents[1] / "runs" / "format-2-records-2"
 ACCURACIES = ("accuracy", "test_error")  # one image more or less is a jump
 # Numbers of records that are computed in another way since; old runs keep theirs.
 COMPUTED_ANEW = ("similarity",)
 RESULTS = ("genotype.json", "model/model.safetensors")
 
 
-def copied(name: str, folder: Path) -> Path:
+def copied(name: str, folder: Path, runs: Path = OLD_RUNS) -> Path:
     """A copy of an old run, which may be changed."""
-    return Path(shutil.copytree(OLD_RUNS / name, folder / name))
+    return Path(shutil.copytree(runs / name, folder / name))
 
 
 @cache
-def rounds_alike() -> bool:
+def rounds_alike(runs: Path = OLD_RUNS) -> bool:
     """Whether this machine gives the same bits as the one that made the old runs."""
-    return json.loads((OLD_RUNS / "arithmetic.json").read_text()) == arithmetic()
+    return json.loads((runs / "arithmetic.json").read_text()) == arithmetic()
 
 
 def records_of(run: Path) -> list[dict[str, Any]]:
