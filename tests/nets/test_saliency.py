@@ -28,7 +28,7 @@ class Scaled(Relaxation):
     def mix(self, role, weights, generator):  # pyright: ignore
         return [
             edge.softmax(0) * factor
-            for edge, factor in zip(weights, self.factors[role], strict=True)
+            for edge, factor in zip(weights, self.factors[role], strict=True)  # pyright: ignore
         ]
 
 

@@ -96,7 +96,7 @@ class Watched(Judging):
                 while True:  # backward elimination, as plainly as can be
 
                     def key(index: int) -> CandidateIndex:
-                        return CandidateIndex(role, edge, index)  # noqa: B023
+                        return CandidateIndex(role, edge, index)  # noqa: B023 # pyright: ignore
 
                     base = losses({key(index) for index in gone}) if gone else before
                     rises = {
@@ -274,7 +274,7 @@ def test_two_processes_find_what_one_does(images: Path, monkeypatch: pytest.Monk
             said: list[list[float]] = []
             try:
                 for rank in (0, 1):
-                    search.processes = Together(real, rank, said)
+                    search.processes = Together(real, rank, said)  # pyright: ignore
                     two = Measuring(search, one._half, len(one._removal), len(one._saliency))
                     losses = two.losses(wanted)
                     saliency = two.saliency(self.budget.saliency_batch)

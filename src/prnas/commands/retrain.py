@@ -12,8 +12,10 @@ from prnas.runs import named
 
 # Keys of the data section that a training inherits from the search whose cells it trains, unless
 # its recipe chooses them by the images; a recipe that does takes all images, too.
-INHERITED = ("name", "root", "test_share", "broken", "storage", "workers")
-INHERITED += ("flip", "padding_color")
+INHERITED = (
+    *("name", "root", "test_share", "broken", "storage", "workers"),
+    *("flip", "padding_color"),
+)
 INHERITED_SIZES = ("image_size", "images", "crop_padding")
 
 
