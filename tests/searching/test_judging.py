@@ -68,7 +68,7 @@ def test_measuring_changes_no_bit_of_a_search(
     )
     for record, twin in zip(ours, theirs, strict=True):
         if record["type"] == "cycle":
-            assert record.pop("evidence") is None
+            assert "evidence" not in record
             assert twin.pop("evidence") is not None
             assert record == twin
 
