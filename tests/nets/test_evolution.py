@@ -328,7 +328,7 @@ def test_what_a_user_froze_stays_frozen_and_the_rest_still_learns() -> None:
 
 def test_all_wrong_arguments_at_once() -> None:
     with pytest.raises(ValueError, match="channels must be") as error:
-        build_supernet(Pools.initial(1, INITIAL_POOL), 0, 2, 0, output="sum")  # pyright: ignore[reportArgumentType]
+        build_supernet(Pools.initial(1, INITIAL_POOL), 0, 2, 0, output="product")  # pyright: ignore[reportArgumentType]
     for part in ("cells must be", "classes must be", "output must be one of concat, mean"):
         assert part in str(error.value)
 

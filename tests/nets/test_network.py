@@ -230,7 +230,7 @@ def test_hooks_see_what_modules_made(
     silent = {
         name: module
         for name, module in network.named_modules()
-        if not isinstance(module, nn.ModuleList)
+        if not isinstance(module, nn.ModuleList | nn.ModuleDict)
     }
     names = {module: name for name, module in silent.items()}
 

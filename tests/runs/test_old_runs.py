@@ -58,7 +58,11 @@ def first_digest(config: RunConfig) -> str:
     return hashlib.sha256(json.dumps(data).encode()).hexdigest()
 
 
-@pytest.mark.parametrize("name", [*recipes.names(), "odd"])
+# All but those that leave something open, which is chosen by the images.
+DECIDED = [name for name in recipes.names() if not name.endswith("pictures")]
+
+
+@pytest.mark.parametrize("name", [*DECIDED, "odd"])
 def test_a_config_file_has_the_digest_of_its_config(name: str) -> None:
     config = SearchConfig.from_data(ODD) if name == "odd" else recipes.any_recipe(name)
     file = parse_yaml(dump_yaml(config.to_data()))

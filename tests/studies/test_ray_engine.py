@@ -163,9 +163,14 @@ def test_a_ray_of_its_own_needs_no_set_up_and_leaves_nothing(
 # ---------------------------------------------------------------- what cannot be used
 
 
+RAYS = ("raylet", "gcs_server", "ray::", "/ray/")  # in the commands of Ray's processes
+
+
 def nothing_is_left() -> None:
+    """Other children of this process may be a browser, or a server for tests of commands."""
     ours = psutil.Process().children(recursive=True)
-    wait_until(lambda: not alive([one for one in ours if "ray" in " ".join(one.cmdline())]))
+    rays = [child for child in ours if any(name in " ".join(child.cmdline()) for name in RAYS)]
+    wait_until(lambda: not alive(rays))
 
 
 def test_a_ray_that_is_not_ready_in_time_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
