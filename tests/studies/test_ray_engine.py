@@ -163,31 +163,29 @@ def test_a_ray_of_its_own_needs_no_set_up_and_leaves_nothing(
 # ---------------------------------------------------------------- what cannot be used
 
 
-RAYS = ("raylet", "gcs_server", "ray::", "/ray/")  # in the commands of Ray's processes
+@pytest.fixture
+def nothing_stays() -> Iterator[None]:
+    """No process that a test started is there after it; the cluster of other tests may be."""
+    before = set(psutil.Process().children(recursive=True))
+    yield
+    wait_until(lambda: not alive([*{*psutil.Process().children(recursive=True)} - before]))
 
 
-def nothing_is_left() -> None:
-    """Other children of this process may be a browser, or a server for tests of commands."""
-    ours = psutil.Process().children(recursive=True)
-    rays = [child for child in ours if any(name in " ".join(child.cmdline()) for name in RAYS)]
-    wait_until(lambda: not alive(rays))
-
-
+@pytest.mark.usefixtures("nothing_stays")
 def test_a_ray_that_is_not_ready_in_time_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     need_ray()
     monkeypatch.setattr(ray_engine, "START", 1.0)
     with pytest.raises(UserError, match=r"a Ray of our own: it was not ready after 1 s"):
         ray_engine.start_ray(study())
-    nothing_is_left()
 
 
+@pytest.mark.usefixtures("nothing_stays")
 def test_a_ray_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     need_ray()
     long = {"RAY_TMPDIR": str(tmp_path / ("x" * 100))}  # A socket's path cannot be that long.
     monkeypatch.setattr(ray_engine, "OWN", {**ray_engine.OWN, **long})
     with pytest.raises(UserError, match=r"cannot use a Ray of our own: .*107 bytes"):
         ray_engine.start_ray(study())
-    nothing_is_left()
 
 
 def test_an_address_that_does_not_answer_is_one_message() -> None:
@@ -198,6 +196,7 @@ def test_an_address_that_does_not_answer_is_one_message() -> None:
         ray_engine.start_ray(study(address=f"127.0.0.1:{port}"))
 
 
+@pytest.mark.usefixtures("nothing_stays")
 def test_something_else_at_the_address_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     need_ray()
     monkeypatch.setattr(ray_engine, "CONNECT", 3.0)
@@ -205,7 +204,6 @@ def test_something_else_at_the_address_is_one_message(monkeypatch: pytest.Monkey
         address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(UserError, match=f"cannot use the Ray cluster at {address}: "):
             ray_engine.start_ray(study(address=address))
-    nothing_is_left()
 
 
 def test_a_wrong_address_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
