@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
 from prnas.runs.integrity import config_digest
 from prnas.space import zoo
 from prnas.space.analysis.counting import discoverable
 from prnas.space.setting import SETTINGS
+from prnas.space.shape import NASBENCH201
 from prnas.studies import folder as study_folder
 from prnas.studies.config import StudyConfig
 from prnas.studies.folder import open_study, read_plan
-from prnas.studies.plan import Job, Plan, make_plan
+from prnas.studies.plan import Job, Plan, Row, make_plan
 
 ROWS = [
     {"name": "s", "search": "quick"},
@@ -80,6 +82,14 @@ def test_random_cells_are_those_the_search_could_have_found() -> None:
     assert len(drawn) > 10
     assert len(set(cells)) == 20
     assert cells == [row.genotype(seed) for seed in range(20)]
+
+
+def test_random_cells_have_the_shape_of_the_search() -> None:
+    config = SearchConfig.from_data({"network": {"shape": "nasbench201", "cells": 3}})
+    drawn = Row("random", "random", config).genotype(1)
+    assert drawn is not None
+    assert drawn.shape == NASBENCH201
+    assert drawn.normal.concat == (3,)
 
 
 def test_a_job_has_the_config_that_its_command_makes() -> None:
