@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -166,9 +167,17 @@ def test_a_ray_of_its_own_needs_no_set_up_and_leaves_nothing(
 @pytest.fixture
 def nothing_stays() -> Iterator[None]:
     """No process that a test started is there after it; the cluster of other tests may be."""
-    before = set(psutil.Process().children(recursive=True))
+    before = set(psutil.Process().children())
     yield
-    wait_until(lambda: not alive([*{*psutil.Process().children(recursive=True)} - before]))
+
+    def new() -> list[psutil.Process]:
+        found: list[psutil.Process] = []
+        for child in set(psutil.Process().children()) - before:
+            with suppress(psutil.Error):  # It has ended just now.
+                found += [child, *child.children(recursive=True)]
+        return found
+
+    wait_until(lambda: not alive(new()))
 
 
 @pytest.mark.usefixtures("nothing_stays")
