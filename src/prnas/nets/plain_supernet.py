@@ -30,10 +30,22 @@ class SearchCell(nn.Module):
     """Each node adds up an edge from every earlier state; an edge mixes its candidates.
 
     `operations[edge][candidate]` has a ReLU and a BN of its own; BN has no scale and shift.
+
+    With `partial` K, the first of K parts of an input's channels goes through the candidates, the
+    others around them, and all are shuffled (PC-DARTS). With `auxiliary_skips`, an edge also adds
+    its input, times `auxiliary` (DARTS-).
     """
 
-    def __init__(self, pools: CellPools, plan: CellPlan, output: Output) -> None:
+    def __init__(
+        self,
+        pools: CellPools,
+        plan: CellPlan,
+        output: Output,
+        partial: int = 1,
+        auxiliary_skips: bool = False,
+    ) -> None:
         super().__init__()
+        self.partial, self.auxiliary = partial, 0.0
         self.role, self.num_nodes, self.output = plan.role, pools.num_nodes, output
         self.num_inputs = pools.shape.inputs
         c = plan.channels
@@ -42,24 +54,58 @@ class SearchCell(nn.Module):
             first = project(plan.c_before_last, c, halve=plan.after_reduction)
             projections = [first, project(plan.c_last, c, halve=False)]
         self.preprocess = nn.ModuleList(projections[-self.num_inputs :])
+        self.strides = [
+            2 if plan.reduces and source < self.num_inputs else 1 for _, source in pools.positions
+        ]
         self.operations = nn.ModuleList(
-            nn.ModuleList(
-                candidate(op, c, 2 if plan.reduces and source < self.num_inputs else 1)
-                for op in pool.candidates
-            )
-            for (_, source), pool in zip(pools.positions, pools.edges, strict=True)
+            nn.ModuleList(candidate(op, c // partial, stride) for op in pool.candidates)
+            for stride, pool in zip(self.strides, pools.edges, strict=True)
+        )
+        self.auxiliary_skips = nn.ModuleDict(
+            {
+                str(edge): factory(space.Skip())(c, stride)
+                for edge, stride in enumerate(self.strides)
+                if auxiliary_skips and stride == 2
+            }
         )
         without_affine(self)
 
-    def forward(self, before_last: Tensor, last: Tensor, mixing: Sequence[Tensor]) -> Tensor:
+    def forward(
+        self,
+        before_last: Tensor,
+        last: Tensor,
+        mixing: Sequence[Tensor],
+        edge_weights: Sequence[Tensor] | None = None,
+    ) -> Tensor:
         states = [before_last, last][-self.num_inputs :]
         if self.preprocess:
             states = [module(x) for module, x in zip(self.preprocess, states, strict=True)]
-        edges = zip(self.operations, mixing, strict=True)
+        edges = iter(range(len(mixing)))
         for _ in range(self.num_nodes):
-            node = sum(mix(x, *next(edges)) for x in states)
-            states.append(cast(Tensor, node))
+            parts: list[Tensor] = []
+            for x in states:
+                edge = next(edges)
+                part = self._edge(edge, x, mixing[edge])
+                parts.append(part if edge_weights is None else edge_weights[edge] * part)
+            states.append(cast(Tensor, sum(parts)))
         return combine(states[self.num_inputs :], self.output)
+
+    def _edge(self, edge: int, x: Tensor, weights: Tensor) -> Tensor:
+        """What an edge makes of a state."""
+        if self.partial == 1:
+            out = mix(x, self.operations[edge], weights)
+        else:
+            width = x.shape[1] // self.partial
+            part, rest = x[:, :width], x[:, width:]
+            if self.strides[edge] == 2:
+                rest = F.max_pool2d(rest, 2, ceil_mode=True)
+            out = torch.cat([mix(part, self.operations[edge], weights), rest], dim=1)
+            out = F.channel_shuffle(out, self.partial)
+        if self.auxiliary:
+            name = str(edge)
+            skip = self.auxiliary_skips[name] if name in self.auxiliary_skips else nn.Identity()
+            out = out + self.auxiliary * skip(x)
+        return out
 
 
 def candidate(op: space.Operation, c: int, stride: int) -> nn.Module:
@@ -77,7 +123,8 @@ def mix(x: Tensor, candidates: nn.Module, weights: Tensor) -> Tensor:
 class Supernet(nn.Module):
     """Cells that mix candidates by the softmax of architecture weights.
 
-    `architecture[role][edge]` has a weight for each candidate; all cells of a role share it.
+    `architecture[role][edge]` has a weight for each candidate; all cells of a role share it. With
+    `edge_weights`, `edge_architecture[role][node]` has one for each edge into a node.
     """
 
     def __init__(
@@ -89,6 +136,9 @@ class Supernet(nn.Module):
         *,
         output: Output = "concat",
         input_channels: int = 3,
+        partial: int = 1,
+        auxiliary_skips: bool = False,
+        edge_weights: bool = False,
     ) -> None:
         super().__init__()
         shape = self.shape = pools.shape
@@ -108,7 +158,8 @@ class Supernet(nn.Module):
             }
         )
         self.cells = nn.ModuleList(
-            SearchCell(pools.cell(plan.role), plan, output) for plan in plans
+            SearchCell(pools.cell(plan.role), plan, output, partial, auxiliary_skips)
+            for plan in plans
         )
         self.bn = nn.BatchNorm2d(c_out) if shape.network == "residual" else nn.Identity()
         self.classifier = nn.Linear(c_out, classes)
@@ -121,8 +172,25 @@ class Supernet(nn.Module):
             }
         )
 
+        self.edge_architecture = nn.ModuleDict(
+            {
+                role: nn.ParameterList(
+                    torch.zeros(state) for state in shape.nodes(pools.cell(role).num_nodes)
+                )
+                for role in shape.roles
+                if edge_weights
+            }
+        )
+
     def architecture_parameters(self) -> list[nn.Parameter]:
-        return list(self.architecture.parameters())
+        return [*self.architecture.parameters(), *self.edge_architecture.parameters()]
+
+    def edge_weights(self, role: Role) -> list[Tensor] | None:
+        """The weight of each edge: of those into a node, the softmax."""
+        if role not in self.edge_architecture:
+            return None
+        nodes = self.edge_architecture[role].parameters()
+        return [weight for node in nodes for weight in node.softmax(dim=0)]
 
     def weight_parameters(self) -> list[nn.Parameter]:
         own = set(self.architecture_parameters())
@@ -138,8 +206,9 @@ class Supernet(nn.Module):
         for index, cell in enumerate(self.cells):
             if str(index) in self.blocks:
                 before_last = last = self.blocks[str(index)](last)
-            weights = mixing[cast(SearchCell, cell).role]
-            before_last, last = last, cell(before_last, last, weights)
+            role = cast(SearchCell, cell).role
+            edges = self.edge_weights(role)
+            before_last, last = last, cell(before_last, last, mixing[role], edges)
         if self.shape.network == "residual":
             last = F.relu(self.bn(last))
         return self.classifier(last.mean(dim=(2, 3)))

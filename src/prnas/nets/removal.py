@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from prnas.nets.features import StateFeatures
 from prnas.nets.kernels.batch_norm import FrozenStatistics
-from prnas.nets.search_cell import ActiveCell, StateFeatures
+from prnas.nets.search_cell import ActiveCell
 from prnas.nets.supernet import Supernet
 from prnas.space.layer_size import Pixels, halved
 from prnas.space.shape import Role

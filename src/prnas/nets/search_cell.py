@@ -9,20 +9,28 @@ often as one likes.
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from prnas.config.choices import Execution
+from prnas.nets.features import (
+    EVERY_SECOND,
+    FACTORIZED,
+    RAW,
+    RELU,
+    REST,
+    Feature,
+    StateFeatures,
+    bn_name,
+)
 from prnas.nets.inheritance import inherit
 from prnas.nets.kernels.batch_norm import FrozenStatistics
-from prnas.nets.kernels.layouts import every_second, split_phases
 from prnas.nets.kernels.links import Link, PointwiseLink, SeparableLink
 from prnas.nets.kernels.mixture import MixedCandidate, mix
-from prnas.nets.network import joined, mask
+from prnas.nets.network import joined
 from prnas.nets.operations import (
     ConvChain,
     FactorizedReduction,
@@ -30,7 +38,6 @@ from prnas.nets.operations import (
     ReluFirst,
     SeparableConv,
     build,
-    pool,
     projections,
 )
 from prnas.space.change import Added, CellChange
@@ -41,22 +48,8 @@ from prnas.space.shape import Output
 
 # Indices of the candidates that are computed, for each edge of a cell.
 ActiveCell = tuple[tuple[int, ...], ...]
-_PlanKey = tuple[int, int, int, bool, tuple[tuple[int, ...], ...] | None]
+_PlanKey = tuple[int, int, int, bool, bool, tuple[tuple[int, ...], ...] | None]
 _MOST_PLANS = 4096  # of nodes with sampled candidates; beyond them all are made again
-
-
-class Feature(NamedTuple):
-    """What a candidate reads of a state: a name, and numbers where the name needs them."""
-
-    name: str
-    number: int = 0
-    candidate: int = 0
-
-
-RAW = Feature("raw")
-RELU = Feature("relu")
-EVERY_SECOND = Feature("every second")  # the ReLU, subsampled by 2 in height and width
-FACTORIZED = Feature("factorized")  # the two images that a factorized reduction reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +60,8 @@ class NodePlan:
     edges: list[int]
     candidates: list[MixedCandidate]
     # The same for plain execution: (edge, index), (state, feature that it reads), module.
-    modules: list[tuple[tuple[int, int], tuple[int, Feature], nn.Module]]
+    # An edge's auxiliary skip has the index `None`.
+    modules: list[tuple[tuple[int, int | None], tuple[int, Feature], nn.Module]]
 
     def parameters(self) -> list[Tensor]:
         """The weights of all candidates, as the modules hold them now."""
@@ -80,6 +74,10 @@ class SearchCell(nn.Module):
 
     The pools of a state share one BN for all edges (without affine parameters it is the same), in
     `pool_bns`. A node without any candidate that computes something is zero.
+
+    With `partial` K, candidates read and make the first of K parts of a state's channels; the
+    others go past them, and all are shuffled, so that each part has its turn (PC-DARTS). With
+    `auxiliary_skips`, an edge also adds its input, times `auxiliary`, to its node (DARTS-).
     """
 
     def __init__(
@@ -89,9 +87,13 @@ class SearchCell(nn.Module):
         output: Output,
         recompute: bool,
         execution: Execution,
+        partial: int = 1,
+        auxiliary_skips: bool = False,
     ) -> None:
         super().__init__()
         self.pools, self.plan, self.recompute = pools, plan, recompute
+        self.partial, self.width = partial, plan.channels // partial
+        self.auxiliary = 0.0
         self.execution: Execution = execution
         self.output: Output = output
         self.skip_dropout = 0.0
@@ -100,6 +102,14 @@ class SearchCell(nn.Module):
         self.operations = nn.ModuleList(
             nn.ModuleList(self._built(op, source) for op in edge.candidates)
             for (_, source), edge in zip(pools.positions, pools.edges, strict=True)
+        )
+        # Where the images stay as they are, an auxiliary skip needs no module.
+        self.auxiliary_skips = nn.ModuleDict(
+            {
+                str(edge): build(Skip(), plan.channels, 2, affine=False)
+                for edge, (_, source) in enumerate(pools.positions)
+                if auxiliary_skips and self.stride(source) == 2
+            }
         )
         self.pool_bns = nn.ModuleDict()
         self._match_pool_bns()
@@ -115,7 +125,7 @@ class SearchCell(nn.Module):
     def _built(self, op: Operation, source: int) -> nn.Module:
         if isinstance(op, Pool):
             return nn.Identity()  # its state pools for all edges
-        return build(op, self.plan.channels, self.stride(source), affine=False)
+        return build(op, self.width, self.stride(source), affine=False)
 
     def _match_pool_bns(self) -> None:
         """A BN for every pooling that some edge of a state holds; others are dropped."""
@@ -129,7 +139,7 @@ class SearchCell(nn.Module):
             del self.pool_bns[name]
         like = next(filter(torch.is_floating_point, self.state_dict().values()), None)
         for name in sorted(names - set(self.pool_bns)):
-            bn = nn.BatchNorm2d(self.plan.channels, affine=False)
+            bn = nn.BatchNorm2d(self.width, affine=False)
             if like is not None:
                 bn.to(like.device, like.dtype)
             self.pool_bns[name] = bn.train(self.training)
@@ -155,8 +165,8 @@ class SearchCell(nn.Module):
     ) -> nn.Module:
         if isinstance(added.op, Pool):
             return self._built(added.op, source)  # nothing to inherit
-        channels, stride = self.plan.channels, self.stride(source)
-        return inherit(parent, added.parent, added.morphism, channels, stride, generator)
+        stride = self.stride(source)
+        return inherit(parent, added.parent, added.morphism, self.width, stride, generator)
 
     def forward(
         self,
@@ -165,14 +175,15 @@ class SearchCell(nn.Module):
         mixing: Sequence[Tensor],
         generator: torch.Generator | None,
         active: ActiveCell | None = None,
+        edge_weights: Sequence[Tensor] | None = None,
     ) -> Tensor:
         states = self.inputs(before_last, last, generator)
-        self.add_nodes(states, mixing, generator, active)
+        self.add_nodes(states, mixing, generator, active, edge_weights)
         return self.joined(states)
 
     def inputs(
         self, before_last: Tensor, last: Tensor, generator: torch.Generator | None
-    ) -> list["StateFeatures"]:
+    ) -> list[StateFeatures]:
         """The first states: the outputs of one or two cells before, at this cell's size."""
         states = [before_last, last][-self.num_inputs :]
         if self.preprocess:
@@ -180,16 +191,22 @@ class SearchCell(nn.Module):
             states = [self._projected(x, module) for x, module in pairs]
         else:
             states = [x.contiguous(memory_format=torch.channels_last) for x in states]
-        return [StateFeatures(self, state, x, generator) for state, x in enumerate(states)]
+        return [
+            StateFeatures(self, state, x, generator, self.width) for state, x in enumerate(states)
+        ]
 
     def add_nodes(
         self,
-        states: list["StateFeatures"],
+        states: list[StateFeatures],
         mixing: Sequence[Tensor],
         generator: torch.Generator | None,
         active: ActiveCell | None,
+        edge_weights: Sequence[Tensor] | None = None,
     ) -> None:
-        """Compute the nodes that are not among the states yet, from their active candidates."""
+        """Compute the nodes that are not among the states yet, from their active candidates.
+
+        What goes past the candidates of an edge is weighed by `edge_weights`, or by 1.
+        """
         like = states[self.num_inputs - 1][RAW]
         height, width = (-(-size // self.stride(0)) for size in like.shape[2:])
         compute = self._fused_node if self.execution == "fused" else self._plain_node
@@ -198,28 +215,53 @@ class SearchCell(nn.Module):
             if plan.candidates:
                 node = compute(plan, states, mixing)
             else:
-                node = like.new_zeros(like.shape[0], self.plan.channels, height, width)
+                node = like.new_zeros(like.shape[0], self.width, height, width)
                 node = node.contiguous(memory_format=torch.channels_last)
-            states.append(StateFeatures(self, state, node, generator))
+            if self.partial > 1:
+                node = self._with_rest(node, plan, states, edge_weights)
+            states.append(StateFeatures(self, state, node, generator, self.width))
 
-    def joined(self, states: Sequence["StateFeatures"]) -> Tensor:
+    def _with_rest(
+        self,
+        node: Tensor,
+        plan: NodePlan,
+        states: Sequence[StateFeatures],
+        edge_weights: Sequence[Tensor] | None,
+    ) -> Tensor:
+        """All channels of a node, whose first ones the candidates made, shuffled."""
+        rest: Tensor | None = None
+        for edge in plan.edges:
+            x = states[self.pools.positions[edge][1]][REST]
+            x = x if edge_weights is None else x * edge_weights[edge]
+            rest = x if rest is None else rest + x
+        if rest is None:
+            others = self.plan.channels - self.width
+            rest = node.new_zeros(node.shape[0], others, *node.shape[2:])
+        return shuffled(torch.cat([node, rest], dim=1), self.partial)
+
+    def joined(self, states: Sequence[StateFeatures]) -> Tensor:
         """The cell's output."""
-        return joined([state[RAW] for state in states[self.num_inputs :]], self.output)
+        return joined([state.whole for state in states[self.num_inputs :]], self.output)
 
     def _fused_node(
-        self, plan: NodePlan, states: Sequence["StateFeatures"], mixing: Sequence[Tensor]
+        self, plan: NodePlan, states: Sequence[StateFeatures], mixing: Sequence[Tensor]
     ) -> Tensor:
         tensors = [states[state][feature] for state, feature in plan.features]
         tensors += [mixing[edge] for edge in plan.edges]
+        if self.auxiliary:
+            tensors.append(tensors[0].new_full((1,), self.auxiliary))
         tensors += plan.parameters()
         return mix(plan.candidates, tensors, self.training, self.recompute)
 
     def _plain_node(
-        self, plan: NodePlan, states: Sequence["StateFeatures"], mixing: Sequence[Tensor]
+        self, plan: NodePlan, states: Sequence[StateFeatures], mixing: Sequence[Tensor]
     ) -> Tensor:
         modules = [module for *_, module in plan.modules]
         features = [states[state][feature] for _, (state, feature), _ in plan.modules]
-        weights = [mixing[edge][index] for (edge, index), *_ in plan.modules]
+        weights = [
+            self.auxiliary if index is None else mixing[edge][index]
+            for (edge, index), *_ in plan.modules
+        ]
         if not (self.recompute and torch.is_grad_enabled()):
             return _mixed(modules, features, weights)
         node = checkpoint(
@@ -247,7 +289,7 @@ class SearchCell(nn.Module):
         """How a node is computed; plans are made once."""
         chosen = None if active is None else tuple(active[edge] for edge in self._edges[state])
         dropping = self.training and self.skip_dropout > 0
-        key = (state, height, width, dropping, chosen)
+        key = (state, height, width, dropping, self.auxiliary > 0, chosen)
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= _MOST_PLANS:
@@ -261,6 +303,7 @@ class SearchCell(nn.Module):
         height: int,
         width: int,
         dropping: bool,
+        auxiliary: bool,
         chosen: tuple[tuple[int, ...], ...] | None,
     ) -> NodePlan:
         edges = self._edges[state]
@@ -269,8 +312,8 @@ class SearchCell(nn.Module):
         else:  # an edge without any active candidate takes no part
             edges = [edge for edge, indices in zip(edges, chosen, strict=True) if indices]
             chosen = tuple(indices for indices in chosen if indices)
-        drafts: list[tuple[tuple[int, Feature], int, int, list[Link]]] = []
-        modules: list[tuple[tuple[int, int], tuple[int, Feature], nn.Module]] = []
+        drafts: list[tuple[tuple[int, Feature], int, int | None, list[Link]]] = []
+        modules: list[tuple[tuple[int, int | None], tuple[int, Feature], nn.Module]] = []
         for edge, indices in zip(edges, chosen, strict=True):
             source = self.pools.positions[edge][1]
             for index in indices:
@@ -284,16 +327,30 @@ class SearchCell(nn.Module):
                 elif feature.name == "module":
                     feature = RAW
                 modules.append(((edge, index), (source, feature), module))
+            if auxiliary:
+                feature, chain, read, module = self._auxiliary_path(edge)
+                drafts.append(((source, feature), edge, None, chain))
+                modules.append(((edge, None), (source, read), module))
         features = list(dict.fromkeys(feature for feature, *_ in drafts))
         candidates: list[MixedCandidate] = []
-        first = len(features) + len(edges)
+        first = len(features) + len(edges) + auxiliary
         for feature, edge, index, chain in drafts:
-            weights = len(features) + edges.index(edge)
+            # All auxiliary skips share one weight, the last.
+            place = len(edges) if index is None else edges.index(edge)
+            weights = len(features) + place
             candidates.append(
-                MixedCandidate(features.index(feature), weights, index, first, tuple(chain))
+                MixedCandidate(features.index(feature), weights, index or 0, first, tuple(chain))
             )
             first += sum(len(link.convs) for link in chain)
         return NodePlan(features, edges, candidates, modules)
+
+    def _auxiliary_path(self, edge: int) -> tuple[Feature, list[Link], Feature, nn.Module]:
+        """What an edge's auxiliary skip reads and applies, fused; and the same, plainly."""
+        if str(edge) not in self.auxiliary_skips:
+            return RAW, [], RAW, nn.Identity()
+        module = self.auxiliary_skips[str(edge)]
+        assert isinstance(module, FactorizedReduction)
+        return FACTORIZED, [_pointwise_link(module)], RELU, module
 
     def _fast_path(
         self, edge: int, index: int, height: int, width: int, dropping: bool
@@ -319,7 +376,7 @@ class SearchCell(nn.Module):
 
 
 def _mixed(
-    modules: Sequence[nn.Module], features: Sequence[Tensor], weights: Sequence[Tensor]
+    modules: Sequence[nn.Module], features: Sequence[Tensor], weights: Sequence[Tensor | float]
 ) -> Tensor:
     """The weighted sum of what modules make of their features, by PyTorch's own means."""
     total: Tensor | None = None
@@ -331,45 +388,11 @@ def _mixed(
     return total
 
 
-class StateFeatures(dict[Feature, Tensor]):
-    """The features of a state, each computed once for all the edges that leave it."""
-
-    def __init__(
-        self, cell: SearchCell, state: int, x: Tensor, generator: torch.Generator | None
-    ) -> None:
-        super().__init__({RAW: x})
-        self.cell, self.state, self.generator = cell, state, generator
-
-    def __missing__(self, feature: Feature) -> Tensor:
-        self[feature] = tensor = self._compute(*feature)
-        return tensor
-
-    def _compute(self, name: str, number: int, candidate: int) -> Tensor:
-        x = self[RAW]
-        match name:
-            case "relu":
-                return F.relu(x)
-            case "every second":
-                return every_second(self[RELU])
-            case "factorized":
-                shifted = F.pad(self[RELU], (-1, 1, -1, 1))
-                return torch.cat([self[EVERY_SECOND], every_second(shifted)], dim=1)
-            case "phases":
-                return split_phases(self[RELU], number)
-            case "max" | "avg":
-                pooled = pool(x, name, number, self.cell.stride(self.state))
-                return self.cell.pool_bns[bn_name(self.state, name, number)](pooled)
-            case "dropped":
-                return x * mask(x, x.shape, self.cell.skip_dropout, self.generator)
-            case _:
-                module = self.cell.operations[number][candidate]  # pyright: ignore[reportIndexIssue]
-                # Any other operation runs as it is.
-                output = module(self[RELU], True) if isinstance(module, ReluFirst) else module(x)
-                return output.contiguous(memory_format=torch.channels_last)
-
-
-def bn_name(state: int, kind: str, kernel: int) -> str:
-    return f"{state}-{kind}-{kernel}"
+def shuffled(x: Tensor, groups: int) -> Tensor:
+    """The first channel of every group, then the second of every one, and so on."""
+    n, c, height, width = x.shape
+    grouped = x.permute(0, 2, 3, 1).reshape(n, height, width, groups, c // groups)
+    return grouped.transpose(3, 4).reshape(n, height, width, c).permute(0, 3, 1, 2)
 
 
 def _pointwise_link(module: ReluConvBN | FactorizedReduction) -> Link:

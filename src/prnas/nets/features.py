@@ -1,0 +1,90 @@
+"""What the candidates of a cell read of its states, each computed once for all that read it."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from prnas.nets.kernels.layouts import every_second, split_phases
+from prnas.nets.network import mask
+from prnas.nets.operations import ReluFirst, pool
+
+if TYPE_CHECKING:
+    from prnas.nets.search_cell import SearchCell
+
+
+class Feature(NamedTuple):
+    """What a candidate reads of a state: a name, and numbers where the name needs them."""
+
+    name: str
+    number: int = 0
+    candidate: int = 0
+
+
+RAW = Feature("raw")
+RELU = Feature("relu")
+EVERY_SECOND = Feature("every second")  # the ReLU, subsampled by 2 in height and width
+FACTORIZED = Feature("factorized")  # the two images that a factorized reduction reads
+REST = Feature("rest")  # the channels that go past the candidates, at the size of what these make
+
+
+class StateFeatures(dict[Feature, Tensor]):
+    """The features of a state, each computed once for all the edges that leave it.
+
+    `whole` has all its channels, the first of which candidates read.
+    """
+
+    def __init__(
+        self,
+        cell: "SearchCell",
+        state: int,
+        whole: Tensor,
+        generator: torch.Generator | None,
+        width: int | None = None,
+    ) -> None:
+        x = whole if width is None else _first_channels(whole, width)
+        super().__init__({RAW: x})
+        self.cell, self.state, self.whole, self.generator = cell, state, whole, generator
+
+    def __missing__(self, feature: Feature) -> Tensor:
+        self[feature] = tensor = self._compute(*feature)
+        return tensor
+
+    def _compute(self, name: str, number: int, candidate: int) -> Tensor:
+        x = self[RAW]
+        match name:
+            case "relu":
+                return F.relu(x)
+            case "every second":
+                return every_second(self[RELU])
+            case "factorized":
+                shifted = F.pad(self[RELU], (-1, 1, -1, 1))
+                return torch.cat([self[EVERY_SECOND], every_second(shifted)], dim=1)
+            case "phases":
+                return split_phases(self[RELU], number)
+            case "max" | "avg":
+                pooled = pool(x, name, number, self.cell.stride(self.state))
+                return self.cell.pool_bns[bn_name(self.state, name, number)](pooled)
+            case "rest":
+                rest = self.whole[:, x.shape[1] :]
+                if self.cell.stride(self.state) == 1:
+                    return rest
+                return F.max_pool2d(rest, 2, ceil_mode=True)
+            case "dropped":
+                return x * mask(x, x.shape, self.cell.skip_dropout, self.generator)
+            case _:
+                module = self.cell.operations[number][candidate]  # pyright: ignore[reportIndexIssue]
+                # Any other operation runs as it is.
+                output = module(self[RELU], True) if isinstance(module, ReluFirst) else module(x)
+                return output.contiguous(memory_format=torch.channels_last)
+
+
+def bn_name(state: int, kind: str, kernel: int) -> str:
+    return f"{state}-{kind}-{kernel}"
+
+
+def _first_channels(x: Tensor, number: int) -> Tensor:
+    if number == x.shape[1]:
+        return x
+    return x[:, :number].contiguous(memory_format=torch.channels_last)
