@@ -9,12 +9,15 @@ from prnas.config.choices import Scoring
 from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto
 from prnas.config.sections import Section
 from prnas.io.errors import suggestion
-from prnas.space.scores import Scores, softmax
+from prnas.space.scores import Scores, sigmoid, softmax
 
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
 # A new one has a line here and a class of that name in nets/relaxations or searching/steps.
 RELAXATIONS: dict[str, Scores] = {
     "softmax": softmax,
+    "sigmoid": sigmoid,
+    "dirichlet": softmax,
+    "gdas": softmax,
 }
 STEPS: list[str] = [
     "first-order",
@@ -23,7 +26,9 @@ STEPS: list[str] = [
 ]
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
-    "temperature": (),
+    "temperature": ("gdas",),
+    "zero_one": ("sigmoid",),
+    "dirichlet_kl": ("dirichlet",),
 }
 _OF_STEPS: dict[str, tuple[str, ...]] = {}
 
@@ -67,6 +72,12 @@ def _above_zero(anneal: Anneal) -> Anneal:
     return anneal
 
 
+def _at_most_one(anneal: Anneal) -> Anneal:
+    if max(anneal.start, anneal.end) > 1:
+        raise ValueError("start and end are at most 1")
+    return anneal
+
+
 class ArchitectureConfig(Section):
     """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
 
@@ -82,6 +93,13 @@ class ArchitectureConfig(Section):
     renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
     # Of relaxations that divide architecture weights by it; None: 1.
     temperature: Annotated[Anneal, AfterValidator(_above_zero)] | None = None
+    # Options of any recipe; None, 0 and false: off.
+    beta_decay: Anneal | None = None  # How strongly leading candidates are pulled down.
+    zero_one: Decay = 0.0  # Of sigmoids: how strongly they are driven to 0 or 1.
+    dirichlet_kl: Decay = 0.0  # How strongly the distribution is kept from being decided.
+    auxiliary_skip: Annotated[Anneal, AfterValidator(_at_most_one)] | None = None
+    random_smoothing: Annotated[Anneal, AfterValidator(_at_most_one)] | None = None
+    edge_weights: bool = False  # Whether the edges into a node have architecture weights, too.
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -114,9 +132,62 @@ def _settings_are_used(settings: ArchitectureConfig) -> str | None:
     return None
 
 
+def _terms_are_trained(settings: ArchitectureConfig) -> str | None:
+    terms = {
+        "beta_decay": settings.beta_decay,
+        "zero_one": settings.zero_one,
+        "dirichlet_kl": settings.dirichlet_kl,
+        "edge_weights": settings.edge_weights,
+    }
+    asked = [name for name, value in terms.items() if value]
+    if settings.step not in ("none", "sampled") or not asked:
+        return None
+    has = "have" if len(asked) > 1 else "has"
+    return (
+        f"step '{settings.step}' trains no architecture weights, so that "
+        f"{' and '.join(asked)} {has} no effect"
+    )
+
+
+def _decays_probabilities(settings: ArchitectureConfig) -> str | None:
+    if settings.beta_decay is None or settings.relaxation not in ("sigmoid", "dirichlet"):
+        return None
+    return (
+        f"beta_decay pulls down the leading probabilities of a softmax, and relaxation "
+        f"'{settings.relaxation}' has none: use softmax or gdas"
+    )
+
+
+def _smooths_mixtures(settings: ArchitectureConfig) -> str | None:
+    if settings.random_smoothing is None:
+        return None
+    if settings.relaxation in _BUILT_IN[0] - {"softmax"}:
+        return (
+            f"random_smoothing moves the weights of a fixed mixture, and relaxation "
+            f"'{settings.relaxation}' makes another kind: use softmax"
+        )
+    if settings.step == "sampled":
+        return "random_smoothing has no effect with step 'sampled', which mixes nothing"
+    return None
+
+
+def _measures_what_it_trains(settings: ArchitectureConfig) -> str | None:
+    measured = settings.scoring in ("removal", "saliency", "blend")
+    if settings.relaxation != "gdas" or not measured:
+        return None
+    return (
+        f"relaxation 'gdas' computes one candidate an edge, so that scoring '{settings.scoring}' "
+        "would find all others worth nothing: set scoring to weights or paths"
+    )
+
+
 _BUILT_IN = (frozenset(RELAXATIONS), frozenset(STEPS))
 # Why a combination makes no sense, if it makes none: each rule gives a reason or `None`.
 RULES: list[Callable[[ArchitectureConfig], str | None]] = [
     _has_something_to_judge_by,
     _settings_are_used,
+    _terms_are_trained,
+    _decays_probabilities,
+    _smooths_mixtures,
+    _measures_what_it_trains,
 ]

@@ -41,6 +41,8 @@ class NetworkConfig(Section):
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 16
     nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 4
     output: Output = "concat"
+    # Candidates compute one of so many parts of the channels, the others go past them (PC-DARTS).
+    partial_channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 1
     shape: ShapeField = DARTS  # What a cell looks like: darts, nasbench201, or one's own.
 
     @model_validator(mode="before")
@@ -148,6 +150,29 @@ class SearchConfig(RunConfig):
                 problems += [f"schedule.cycles[{number}]: {problem}" for problem in found]
         if self.derivation.max_skips_reduction is not None and "reduction" not in shape.roles:
             problems.append("derivation.max_skips_reduction: this shape has no reduction cell")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _channels_can_be_parted(self) -> Self:
+        parts, cycles = self.network.partial_channels, self.schedule.cycles
+        if parts == 1:
+            return self
+        widths = {"network.channels": self.network.channels}
+        for number, cycle in enumerate(cycles):
+            if cycle.channels is not None:
+                widths[f"schedule.cycles[{number}].channels"] = cycle.channels
+        problems = [
+            f"{name} ({width}) must be a multiple of network.partial_channels ({parts})"
+            for name, width in widths.items()
+            if width % parts
+        ]
+        if self.architecture.auxiliary_skip is not None:
+            problems.append(
+                "network.partial_channels goes without architecture.auxiliary_skip: the channels "
+                "that go past the candidates are a skip of every edge already"
+            )
         if problems:
             raise ValueError("; ".join(problems))
         return self

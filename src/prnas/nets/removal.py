@@ -76,6 +76,7 @@ class Trunk:
         self, supernet: Supernet, images: Tensor, mixing: Mapping[Role, Sequence[Tensor]]
     ) -> None:
         self.supernet, self.mixing = supernet, mixing
+        self.edge_weights: Mapping[Role, Sequence[Tensor]] = supernet.edge_weights() or {}
         # By role, the first cell of it: its index, its input `last`, and all its states.
         self.first: dict[Role, tuple[int, Tensor, list[StateFeatures]]] = {}
         images = images.contiguous(memory_format=torch.channels_last)
@@ -83,8 +84,9 @@ class Trunk:
         for index, cell in enumerate(supernet.search_cells):
             before_last, last = supernet.entering(index, before_last, last)
             states = cell.inputs(before_last, last, None)
-            cell.add_nodes(states, self.mixing[cell.plan.role], None, None)
-            self.first.setdefault(cell.plan.role, (index, last, states))
+            role = cell.plan.role
+            cell.add_nodes(states, self.mixing[role], None, None, self.edge_weights.get(role))
+            self.first.setdefault(role, (index, last, states))
             before_last, last = last, cell.joined(states)
         self.logits = supernet.classified(last)
 
@@ -101,12 +103,14 @@ class Trunk:
         positions = cell.pools.positions
         node = min(positions[one.edge][0] for one in removed if one.role == cell.plan.role)
         states = shared[:node]
-        cell.add_nodes(states, mixing[cell.plan.role], None, active[cell.plan.role])
+        role = cell.plan.role
+        cell.add_nodes(states, mixing[role], None, active[role], self.edge_weights.get(role))
         before_last, last = last, cell.joined(states)
         for index, cell in enumerate(cells[start + 1 :], start + 1):
             before_last, last = self.supernet.entering(index, before_last, last)
             role = cell.plan.role
-            before_last, last = last, cell(before_last, last, mixing[role], None, active[role])
+            how = (mixing[role], None, active[role], self.edge_weights.get(role))
+            before_last, last = last, cell(before_last, last, *how)
         return self.supernet.classified(last)
 
     def _remaining(
@@ -155,7 +159,7 @@ def pass_costs(supernet: Supernet, pixels: Pixels) -> PassCosts:
         inner = halved(pixels) if cell.plan.reduces else pixels
         costs.append({})
         for (state, source), edge in zip(cell.pools.positions, cell.pools.edges, strict=True):
-            stride, channels = cell.stride(source), cell.plan.channels
+            stride, channels = cell.stride(source), cell.width
             macs = inner[0] * inner[1] * channels  # what even a skip does
             for op in edge.candidates:
                 macs += op.size(channels, pixels if stride == 2 else inner, stride).macs
@@ -177,14 +181,17 @@ def pass_costs(supernet: Supernet, pixels: Pixels) -> PassCosts:
 def undisturbed(supernet: Supernet, training: bool) -> Iterator[None]:
     """Within it, the supernet computes without any randomness, and leaves its state alone."""
     modes = [(module, module.training) for module in supernet.modules()]
-    dropout = supernet.search_cells[0].skip_dropout
+    first = supernet.search_cells[0]
+    dropout, auxiliary = first.skip_dropout, first.auxiliary
     supernet.train(training)
     supernet.relaxation.eval()
     supernet.set_skip_dropout(0.0)
+    supernet.set_auxiliary(0.0)  # what helps a supernet to train is no part of what it will become
     try:
         with FrozenStatistics([supernet]):
             yield
     finally:
         supernet.set_skip_dropout(dropout)
+        supernet.set_auxiliary(auxiliary)
         for module, mode in modes:
             module.training = mode

@@ -12,9 +12,10 @@ from prnas.config.architecture import ArchitectureConfig
 from prnas.config.choices import Execution
 from prnas.nets.kernels.batch_norm import BatchNorm
 from prnas.nets.network import CifarStem, check_arguments, residual_blocks
-from prnas.nets.relaxations import Relaxation, Softmax
+from prnas.nets.relaxations import CycleProgress, Relaxation, Softmax
 from prnas.nets.relaxations.base import Part
 from prnas.nets.search_cell import ActiveCell, SearchCell
+from prnas.nets.smoothing import smoothed
 from prnas.nets.weights import construct
 from prnas.space.change import Change
 from prnas.space.network_plan import check_network, num_stem_channels, plan_cells
@@ -29,9 +30,11 @@ class Supernet(nn.Module):
     """The pools of candidates in a network of cells. Build one with `build_supernet`.
 
     `architecture[role][edge]` holds an edge's architecture weights, one a candidate, shared by all
-    cells of that role. `recompute` keeps little for the backward pass and computes it again: less
-    memory for more time, and the same result. All batch normalisations follow the mode of the whole
-    (`train` or `eval`); a single one cannot be set apart.
+    cells of that role. If the relaxation's settings ask for edge weights,
+    `edge_architecture[role][node]` has one for each edge into a node. `recompute` keeps little for
+    the backward pass and computes it again: less memory for more time, and the same result. All
+    batch normalisations follow the mode of the whole (`train` or `eval`); a single one cannot be
+    set apart.
     """
 
     def __init__(
@@ -45,22 +48,25 @@ class Supernet(nn.Module):
         relaxation: Relaxation,
         recompute: bool,
         execution: Execution,
+        partial_channels: int = 1,
     ) -> None:
         super().__init__()
         self.pools, self.relaxation = pools, relaxation
-        shape = pools.shape
+        shape, settings = pools.shape, relaxation.settings
         stem_channels = num_stem_channels(channels, shape=shape)
         self.stem = CifarStem(input_channels, stem_channels)
         plans, c_out = plan_cells(
             cells, channels, stem_channels, output_widths(pools, output), shape=shape
         )
         self.blocks = residual_blocks(plans)
-        self.cells = nn.ModuleList(
-            SearchCell(pools.cell(plan.role), plan, output, recompute, execution) for plan in plans
-        )
+        how = (output, recompute, execution, partial_channels, settings.auxiliary_skip is not None)
+        self.cells = nn.ModuleList(SearchCell(pools.cell(plan.role), plan, *how) for plan in plans)
         self.bn = BatchNorm(c_out) if shape.network == "residual" else None
         self.classifier = nn.Linear(c_out, classes)
         self.architecture = nn.ModuleDict({role: nn.ParameterList() for role in pools.roles})
+        self.edge_architecture = nn.ModuleDict(
+            {role: nn.ParameterList() for role in pools.roles if settings.edge_weights}
+        )
         # The mixing weights of the last pass, within `training_only`; else there are none.
         self.mixed: dict[Role, list[Tensor]] = {}
 
@@ -83,8 +89,36 @@ class Supernet(nn.Module):
         return list(cast(nn.ParameterList, self.architecture[role]))
 
     def architecture_parameters(self) -> list[nn.Parameter]:
-        """The architecture weights, and parameters that the relaxation may have."""
-        return [*self.architecture.parameters(), *self.relaxation.parameters()]
+        """The architecture weights, those of edges, and parameters that the relaxation may have."""
+        edges = self.edge_architecture.parameters()
+        return [*self.architecture.parameters(), *edges, *self.relaxation.parameters()]
+
+    def edge_weights(self) -> dict[Role, list[Tensor]] | None:
+        """The weight of each edge: of those into a node, the softmax. `None`: they have none."""
+        if not self.edge_architecture:
+            return None
+        weights: dict[Role, list[Tensor]] = {}
+        for role in self.pools.roles:
+            nodes = cast(nn.ParameterList, self.edge_architecture[role])
+            weights[role] = [edge for node in nodes for edge in node.softmax(dim=0).unbind()]
+        return weights
+
+    @property
+    def progress(self) -> CycleProgress:
+        """Where the cycle stands."""
+        return self.relaxation.progress
+
+    @progress.setter
+    def progress(self, progress: CycleProgress) -> None:
+        self.relaxation.progress = progress
+        anneal = self.relaxation.settings.auxiliary_skip
+        if anneal is not None:
+            self.set_auxiliary(progress.annealed(anneal))
+
+    def set_auxiliary(self, weight: float) -> None:
+        """The weight of auxiliary skips, if the cells have them."""
+        for cell in self.search_cells:
+            cell.auxiliary = weight
 
     def weight_parameters(self) -> list[nn.Parameter]:
         """All parameters but the architecture weights and those of the relaxation."""
@@ -125,6 +159,9 @@ class Supernet(nn.Module):
             self.architecture[role] = nn.ParameterList(
                 self.relaxation.initial(size, like) for size in sizes
             )
+            if role in self.edge_architecture:
+                nodes = self.pools.shape.nodes(self.pools.cell(role).num_nodes)
+                self.edge_architecture[role] = nn.ParameterList(map(like.new_zeros, nodes))
         self.relaxation.reset(self.pools, like)
 
     def evolve(
@@ -167,6 +204,15 @@ class Supernet(nn.Module):
             role: self.relaxation.mix(role, self.architecture_weights(role), generator)
             for role in self.pools.roles
         }
+        smoothing = self.relaxation.settings.random_smoothing
+        if smoothing is not None and self.relaxation.trained == ("weights",):
+            radius = self.progress.annealed(smoothing)
+            mixing = {role: smoothed(edges, radius, generator) for role, edges in mixing.items()}
+        if (weights := self.edge_weights()) is not None:
+            mixing = {
+                role: [edge * weight for edge, weight in zip(edges, weights[role], strict=True)]
+                for role, edges in mixing.items()
+            }
         if self.relaxation.trained:
             self.mixed = mixing
         return mixing
@@ -183,10 +229,13 @@ class Supernet(nn.Module):
         By default, those that the relaxation says, which are all unless it samples or prunes some.
 
         The weights of the others get no gradient (`None`), and their running statistics stay.
-        Candidates are mixed by `mixing`, if it is there, and not as the relaxation says.
+        Candidates are mixed by `mixing`, if it is there, and not as the relaxation says; then
+        edges have no weights.
         """
         images = images.contiguous(memory_format=torch.channels_last)
+        edge_weights = None
         if mixing is None:
+            edge_weights = self.edge_weights()
             mixing = self.mixing(generator)
             if active is None:
                 active = self._active(mixing)
@@ -195,7 +244,9 @@ class Supernet(nn.Module):
             before_last, last = self.entering(index, before_last, last)
             role = cell.plan.role
             chosen = None if active is None else active[role]
-            before_last, last = last, cell(before_last, last, mixing[role], generator, chosen)
+            edges = None if edge_weights is None else edge_weights[role]
+            made = cell(before_last, last, mixing[role], generator, chosen, edges)
+            before_last, last = last, made
         return self.classified(last)
 
     def _active(self, mixing: Mapping[Role, list[Tensor]]) -> Active | None:
@@ -235,10 +286,12 @@ def build_supernet(
     relaxation: Relaxation | None = None,
     recompute: bool = False,
     execution: Execution = "fused",
+    partial_channels: int = 1,
     generator: torch.Generator | None = None,
 ) -> Supernet:
     """The supernet of pools; the defaults are the paper's for CIFAR-10.
 
+    With `partial_channels` K, candidates compute one of K parts of the channels (PC-DARTS).
     Its weights come from `generator` (a new one of seed 0 by default) alone. All problems with
     the arguments are raised in one `ValueError`.
     """
@@ -248,10 +301,13 @@ def build_supernet(
         classes=(classes, 1),
         input_channels=(input_channels, 1),
         output=(output, get_args(Output)),
+        partial_channels=(partial_channels, 1),
     )
     widest = max(output_widths(pools, output).values())
     if problems := check_network(pools.shape, cells, widest):
         raise ValueError("; ".join(problems))
+    if channels % partial_channels:
+        raise ValueError(f"channels ({channels}) must be a multiple of {partial_channels}")
     relaxation = relaxation or Softmax(ArchitectureConfig())
     supernet = construct(
         lambda: Supernet(
@@ -264,6 +320,7 @@ def build_supernet(
             relaxation,
             recompute,
             execution,
+            partial_channels,
         ),
         generator or torch.Generator().manual_seed(0),
     )

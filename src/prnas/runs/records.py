@@ -173,6 +173,7 @@ class CycleRecord(_Record):
     change: dict[str, Any]
     statistics: dict[str, Any]
     evidence: Evidence | None = None
+    edge_weights: dict[Role, list[float]] | None = None  # Of searches whose edges have them.
 
 
 class GenotypeRecord(_Record):

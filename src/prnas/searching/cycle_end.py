@@ -37,16 +37,19 @@ def prune_and_replace(
     weights: Mapping[Role, CellWeights],
     generator: Random,
     worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
+    edge_weights: Mapping[Role, Sequence[float]] | None = None,
 ) -> Decision:
     """Prune and replace what cycle `number`, from 0, trained; the last one ends in the genotype.
 
-    Measured `worths`, if there are any, judge the candidates instead of the weights.
+    Measured `worths`, if there are any, judge the candidates instead of the weights. Edges that
+    have weights of their own count by them in the choice of a node's inputs.
     """
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:
         most_skips, output = max_skips(config), config.network.output
-        genotype, change = derive(pools, weights, generator, most_skips, scores, output, worths)
+        rules = (most_skips, scores, output, worths, edge_weights)
+        genotype, change = derive(pools, weights, generator, *rules)
         return Decision(change, pools.apply(change), genotype)
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
     evolved: dict[Role, tuple[CellPools, CellChange]] = {
@@ -75,6 +78,7 @@ def cycle_record(
     weights: Mapping[Role, CellWeights],
     decision: Decision,
     evidence: Evidence | None = None,
+    edge_weights: Mapping[Role, Sequence[float]] | None = None,
 ) -> CycleRecord:
     """`pools` and `weights` are those that cycle `number`, from 0, trained."""
     return CycleRecord(
@@ -87,6 +91,9 @@ def cycle_record(
         change=decision.change.to_json(),
         statistics=_statistics(decision.pools, decision.change, config),
         evidence=evidence,
+        edge_weights=None
+        if edge_weights is None
+        else {role: list(edges) for role, edges in edge_weights.items()},
     )
 
 

@@ -4,7 +4,7 @@ Epoch by epoch it shows whether a search settles. Architecture weights that are 
 too fast tend to prefer skips until the cells are made of little else: DARTS's known collapse.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import isfinite
 from random import Random
@@ -24,7 +24,10 @@ TAKEN_OVER = 0.5  # Of a cell's operations: more skips than that are too many.
 
 
 def derived_now(
-    config: SearchConfig, pools: Pools, weights: Mapping[Role, CellWeights]
+    config: SearchConfig,
+    pools: Pools,
+    weights: Mapping[Role, CellWeights],
+    edge_weights: Mapping[Role, Sequence[float]] | None = None,
 ) -> Genotype | None:
     """What the architecture weights would derive; `None` while they are equal, as in grace epochs.
 
@@ -37,7 +40,8 @@ def derived_now(
         return None  # the search is about to end because of that
     scores = RELAXATIONS[config.architecture.relaxation]
     output = config.network.output
-    return derive(pools, weights, Random(0), max_skips(config), scores, output)[0]
+    rules = (max_skips(config), scores, output, None, edge_weights)
+    return derive(pools, weights, Random(0), *rules)[0]
 
 
 def derived_record(genotype: Genotype, before: Genotype | None) -> DerivedGenotype:

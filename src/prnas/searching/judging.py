@@ -39,10 +39,17 @@ _ALL: Without = frozenset()  # nothing is left out
 class Judging:
     """Measures candidates at the end of a cycle: first to decide, then to tell how sure that is."""
 
-    def __init__(self, search: "Search", pools: Pools, weights: Mapping[Role, CellWeights]) -> None:
+    def __init__(
+        self,
+        search: "Search",
+        pools: Pools,
+        weights: Mapping[Role, CellWeights],
+        edge_weights: Mapping[Role, Sequence[float]] | None = None,
+    ) -> None:
         config, number = search.config, search.state.position.cycle
         cycle = config.schedule.cycles[number]
         self.search, self.config, self.pools = search, config, pools
+        self.edge_weights = edge_weights
         self.last = number == len(config.schedule.cycles) - 1
         self.no_zero = self.last and pools.shape.reads == "two"  # where it cannot be chosen
         self.keep = 1 if self.last else cycle.survivors
@@ -66,7 +73,7 @@ class Judging:
             }
         architecture = search.indices["architecture"]
         supernet, (_, height, width) = search.state.supernet, search.data.shape
-        supernet.relaxation.progress = search.progress
+        supernet.progress = search.progress
         costs = pass_costs(supernet, (height, width))
         passes = [self._passes(key) * costs.shares[key[0]][key[1]] for key in self._keys]
         work = cycle_work(config, number, search.epoch_images, len(architecture))
@@ -293,7 +300,8 @@ class Judging:
     def _strengths_of(self, key: EdgeKey) -> Sequence[float]:
         """By which edges are ranked, and candidates that were not eliminated."""
         if self.worths is None:
-            return self.scores[key]
+            factor = 1.0 if self.edge_weights is None else self.edge_weights[key[0]][key[1]]
+            return [score * factor for score in self.scores[key]]
         return self.worths[key[0]][key[1]].strengths
 
     def _by_edge(self, found: Mapping[EdgeKey, Any]) -> dict[Role, list[Any]]:

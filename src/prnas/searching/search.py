@@ -4,7 +4,7 @@ import time
 from random import Random
 from typing import Any
 
-from torch import Tensor, no_grad
+from torch import Tensor, no_grad, stack
 
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet, halves
@@ -85,6 +85,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             output=network.output,
             input_channels=data.shape[0],
             pixels=(data.shape[1], data.shape[2]),
+            partial_channels=network.partial_channels,
         )
 
     def make_state(self, saved: SavedState | None) -> SearchState:
@@ -104,7 +105,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             self.folder.write_genotype(state.genotype)
 
     def take_step(self) -> None:
-        self.state.supernet.relaxation.progress = self.progress
+        self.state.supernet.progress = self.progress
         self.execution.take(self.step.take)
 
     @property
@@ -149,7 +150,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
         with state.timed("other"):
             pools, weights = state.supernet.pools, self._architecture_weights()
-            now = derived_now(self.config, pools, weights)
+            now = derived_now(self.config, pools, weights, self._edge_weights())
             if now is None:
                 return facts
             state.derived = now
@@ -165,7 +166,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state = self.state
         if not self.config.validation.includes(state.position.epoch, state.cycle.epochs):
             return {}
-        state.supernet.relaxation.progress = self.progress  # a resumed search has taken no step yet
+        state.supernet.progress = self.progress  # a resumed search has taken no step yet
         with state.timed("validation"):
             indices = self.indices["architecture"]
             tally, _ = evaluate(self, self.step.validated(), self.data.train, indices)
@@ -185,19 +186,22 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         pools, weights = state.supernet.pools, self._architecture_weights()
         self.processes.check_equal(list(state.supernet.parameters()), "weights")
         start = time.perf_counter()
-        judging = Judging(self, pools, weights) if self._measures else None
+        edges = self._edge_weights()
+        judging = Judging(self, pools, weights, edges) if self._measures else None
         worths = judging.worths if judging else None
         if judging:
             self.processes.check_equal(judging.strengths(), "candidates' worth")
         # A search that is stopped while it measures decides anew: with the same random numbers.
         decisions = Random()
         decisions.setstate(state.decisions.getstate())
-        rest = (pools, weights, decisions, worths)
+        rest = (pools, weights, decisions, worths, edges)
         decision = prune_and_replace(self.config, position.cycle, *rest)
         evidence = judging.evidence(decision) if judging else None
         state.decisions = decisions
         measured = time.perf_counter() - start
-        record = cycle_record(self.config, position.cycle, pools, weights, decision, evidence)
+        record = cycle_record(
+            self.config, position.cycle, pools, weights, decision, evidence, edges
+        )
         self.probe.reset()  # the next batch size follows from training, not from this
         self.record(record)
         start = time.perf_counter()
@@ -233,6 +237,13 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             role: [edge.detach().cpu().double().tolist() for edge in cell]
             for role, cell in judged.items()
         }
+
+    def _edge_weights(self) -> dict[Role, list[float]] | None:
+        with no_grad():
+            weights = self.state.supernet.edge_weights()
+        if weights is None:
+            return None
+        return {role: stack(edges).cpu().double().tolist() for role, edges in weights.items()}
 
     def _compile(self) -> None:
         """Compile a new supernet, if that is wanted."""

@@ -87,6 +87,7 @@ class SearchState(RunState):
             output=self.config.network.output,
             relaxation=make_relaxation(self.config.architecture),
             recompute=self.config.compute.recompute,
+            partial_channels=self.config.network.partial_channels,
             generator=self.generators["weights"],
         )
         return supernet.to(self.processes.device, self.processes.dtype)

@@ -22,10 +22,12 @@ def derive(
     scores: Scores = softmax,
     output: Output = "concat",
     worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
+    edge_weights: Mapping[Role, Sequence[float]] | None = None,
 ) -> tuple[Genotype, Change]:
     """Each edge keeps its best operation, each node its two edges where that has the best score.
 
-    Or, with measured `worths`, where the loss rises most without it.
+    Or, with measured `worths`, where the loss rises most without it. Scores of an edge that has a
+    weight of its own count times that, among the edges of a node.
     Where the shape says that nodes read all states, all edges stay, and 'zero' may be the best.
     `pools` and `weights` are those that the last cycle trained; the change leaves one candidate
     on every edge. `output` is how the supernet's cells made theirs. With `max_skips`, a cell of
@@ -42,6 +44,7 @@ def derive(
             scores,
             output,
             worths[role] if worths else None,
+            edge_weights[role] if edge_weights else None,
         )
         for role in pools.roles
     }
@@ -59,15 +62,18 @@ def derive_cell(
     scores: Scores = softmax,
     output: Output = "concat",
     worths: Sequence[EdgeWorth] | None = None,
+    edge_weights: Sequence[float] | None = None,
 ) -> tuple[Cell, CellChange]:
     """One cell of `derive`."""
     shape = pools.shape
     edges: list[_RankedEdge] = []
     measured = worths or [None] * len(pools.edges)
-    rows = zip(pools.positions, pools.edges, weights, measured, strict=True)
-    for position, pool, alphas, worth in rows:
+    factors = edge_weights or [1.0] * len(pools.edges)
+    rows = zip(pools.positions, pools.edges, weights, measured, factors, strict=True)
+    for position, pool, alphas, worth, factor in rows:
         values = checked_scores(scores, alphas, len(pool.candidates))
-        order, strengths = ranking(values, alphas, generator), values
+        order = ranking(values, alphas, generator)
+        strengths = [value * factor for value in values]
         if worth is not None:
             order, strengths = list(worth.order), list(worth.strengths)
             values = worth.probabilities(range(len(pool.candidates)))

@@ -60,8 +60,12 @@ def supernet_macs(
     output: Output,
     input_channels: int,
     pixels: Pixels,
+    partial_channels: int = 1,
 ) -> int:
-    """Multiply-accumulates of a supernet, all candidates included, for one image."""
+    """Multiply-accumulates of a supernet, all candidates included, for one image.
+
+    With `partial_channels` K, these compute one of K parts of the channels.
+    """
     shape = pools.shape
     widths: dict[Role, int] = {
         role: width(output, pools.cell(role).num_nodes) for role in pools.roles
@@ -76,7 +80,7 @@ def supernet_macs(
             for (_, source), edge in zip(cell.positions, cell.edges, strict=True)
             for op in edge.candidates
         ]
-        size, pixels = _cell(edges, plan, pixels, shape)
+        size, pixels = _cell(edges, plan, pixels, shape, partial_channels)
         total += size
     return (total + _end(shape, c_out, classes)).macs
 
@@ -92,7 +96,11 @@ def _stem(stem: Stem, c_in: int, c_out: int, pixels: Pixels) -> tuple[NetworkSiz
 
 
 def _cell(
-    edges: Iterable[tuple[int, Operation]], plan: CellPlan, pixels: Pixels, shape: CellShape
+    edges: Iterable[tuple[int, Operation]],
+    plan: CellPlan,
+    pixels: Pixels,
+    shape: CellShape,
+    partial: int = 1,
 ) -> tuple[NetworkSize, Pixels]:
     """A cell of these operations, each with the state that it reads; and what pixels it makes."""
     total, c = NetworkSize(), plan.channels
@@ -105,9 +113,9 @@ def _cell(
             total += pointwise_bn_size(c_in, c, pixels)
     for source, op in edges:
         if plan.reduces and source < shape.inputs:
-            total += op.size(c, pixels, stride=2)
+            total += op.size(c // partial, pixels, stride=2)
         else:
-            total += op.size(c, inner, stride=1)
+            total += op.size(c // partial, inner, stride=1)
     return total, inner
 
 

@@ -19,6 +19,13 @@ def softmax(weights: Sequence[float]) -> list[float]:
     return [power / total for power in powers]
 
 
+def sigmoid(weights: Sequence[float]) -> list[float]:
+    """A score for each candidate that is its own: others on the edge do not lower it."""
+    powers = [exp(-abs(weight)) for weight in weights]
+    pairs = zip(weights, powers, strict=True)
+    return [(1 if weight >= 0 else power) / (1 + power) for weight, power in pairs]
+
+
 def checked_scores(scores: Scores, weights: Sequence[float], size: int) -> list[float]:
     """The scores of `size` candidates; a `ValueError` for weights or scores that are none."""
     if len(weights) != size:

@@ -8,6 +8,9 @@ drawn and the genotype derived.
 from prnas.config import architecture as config
 from prnas.config.architecture import ArchitectureConfig
 from prnas.nets.relaxations.base import CycleProgress, Relaxation
+from prnas.nets.relaxations.dirichlet import Dirichlet
+from prnas.nets.relaxations.gdas import Gdas
+from prnas.nets.relaxations.sigmoid import Sigmoid
 from prnas.nets.relaxations.softmax import Softmax
 
 __all__ = [
@@ -23,8 +26,11 @@ _CLASSES: dict[str, type[Relaxation]] = {
     kind.name: kind
     for kind in (
         Softmax,
+        Sigmoid,
+        Dirichlet,
+        Gdas,
     )
-}  # fmt: skip
+}
 
 
 def register(kind: type[Relaxation]) -> None:

@@ -1,0 +1,70 @@
+"""The relaxation of GDAS (Dong and Yang, 2019): one sampled candidate on every edge."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from prnas.nets.devices import to_device
+from prnas.nets.relaxations.base import Relaxation, nonzero
+from prnas.nets.search_cell import ActiveCell
+from prnas.space.genotype import Role
+
+
+class Gdas(Relaxation):
+    """Both parts of a step draw a candidate for each edge, by the architecture weights' softmax.
+
+    It alone is computed, with weight 1. The gradient is that of a softmax of the same draw, whose
+    temperature falls (straight-through). Evaluated, each edge has its best candidate.
+    """
+
+    name = "gdas"
+    architecture_share = 0.25
+    weights_share = 0.25
+
+    def mix(
+        self, role: Role, weights: Sequence[Tensor], generator: torch.Generator | None
+    ) -> list[Tensor]:
+        if not self.training:
+            return [one_hot(edge) for edge in weights]
+        anneal = self.settings.temperature
+        temperature = 1.0 if anneal is None else self.progress.annealed(anneal)
+        noise = gumbel([len(edge) for edge in weights], weights[0], generator)
+        pairs = zip(weights, noise, strict=True)
+        soft = [((edge.log_softmax(0) + g) / temperature).softmax(0) for edge, g in pairs]
+        return [straight_through(edge) for edge in soft]
+
+    def active(self, role: Role, mixing: Sequence[Tensor]) -> ActiveCell | None:
+        return nonzero(mixing)
+
+
+def gumbel(
+    sizes: Sequence[int], like: Tensor, generator: torch.Generator | None
+) -> tuple[Tensor, ...]:
+    """Gumbel noise for each edge: with it, the largest is drawn by the softmax."""
+    numbers = torch.empty(sum(sizes), dtype=torch.float64).exponential_(generator=generator)
+    noise = to_device(-numbers.log().to(like.dtype), like.device)
+    return noise.split(list(sizes))
+
+
+def one_hot(weights: Tensor) -> Tensor:
+    """1 for the largest, 0 for the others."""
+    return torch.zeros_like(weights).scatter(0, weights.argmax(0, keepdim=True), 1.0)
+
+
+def straight_through(soft: Tensor) -> Tensor:
+    """1 for the largest, 0 for the others, exactly; gradients pass as if it were `soft`."""
+    hard: Any = _StraightThrough.apply(soft)
+    return hard
+
+
+class _StraightThrough(Function):
+    @staticmethod
+    def forward(ctx: Any, soft: Tensor) -> Tensor:
+        return one_hot(soft)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return grad
