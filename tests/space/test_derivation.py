@@ -48,6 +48,31 @@ def test_the_chosen_edges_are_the_strongest(evolved: tuple[Setting, CellPools], 
         assert all(strengths[key] >= value for key in chosen for value in others)
 
 
+@given(evolved_pools(), seeds)
+def test_edge_weights_count_in_the_choice_of_inputs_alone(
+    evolved: tuple[Setting, CellPools], seed: int
+) -> None:
+    """By q = p b: what an edge keeps does not change, which edges stay may."""
+    _, pools = evolved
+    generator = Random(seed)
+    weights = random_weights(pools, generator)
+    factors = [generator.random() + 1e-9 for _ in pools.edges]
+    plain, change = derive_cell(pools, weights, Random(0))
+    assert derive_cell(pools, weights, Random(0), edge_weights=[1.0] * len(factors))[0] == plain
+    cell, same = derive_cell(pools, weights, Random(0), edge_weights=factors)
+    assert same == change
+    strengths: dict[tuple[int, int], float] = {}
+    rows = zip(pools.positions, pools.edges, weights, factors, strict=True)
+    for position, pool, alphas, factor in rows:
+        pairs = zip(pool.candidates, softmax(alphas), strict=True)
+        best = max(p for op, p in pairs if not isinstance(op, Zero))
+        strengths[position] = best * factor
+    for number, node in enumerate(cell.nodes):
+        chosen = {(2 + number, edge.input) for edge in node}
+        others = [q for key, q in strengths.items() if key[0] == 2 + number and key not in chosen]
+        assert all(strengths[key] >= q for key in chosen for q in others)
+
+
 def test_probabilities_are_those_of_the_whole_pool() -> None:
     # Edge 0 holds two good rivals, edge 1 and 2 one of them clearly ahead.
     pool = EdgePool.initial((Conv(3), Skip()))

@@ -71,17 +71,23 @@ def relative(one: torch.Tensor, other: torch.Tensor) -> float:
 
 def plain_of(supernet: Supernet) -> plain_supernet.Supernet:
     """The plain supernet with the same weights and buffers."""
-    stem = supernet.stem.conv
+    stem, first = supernet.stem.conv, supernet.search_cells[0]
+    settings = supernet.relaxation.settings
     twin = plain_supernet.Supernet(
         supernet.pools,
-        supernet.search_cells[0].plan.channels,
+        first.plan.channels,
         len(supernet.cells),
         supernet.classifier.out_features,
-        output=supernet.search_cells[0].output,
+        output=first.output,
         input_channels=stem.in_channels,
+        partial=first.partial,
+        auxiliary_skips=settings.auxiliary_skip is not None,
+        edge_weights=settings.edge_weights,
     ).to(stem.weight.dtype)
     state = supernet.state_dict()
     twin.load_state_dict({name: state[our_name(name, supernet)] for name in twin.state_dict()})
+    for cell in twin.cells:
+        cell.auxiliary = first.auxiliary  # pyright: ignore
     return twin.train(supernet.training)
 
 
@@ -107,7 +113,8 @@ def plain_logits(
     }
     before_last, last = twin.stem(images)
     for cell in twin.cells:
-        before_last, last = last, cell(before_last, last, mixing[cell.role])  # pyright: ignore
+        edges = twin.edge_weights(cell.role)  # pyright: ignore
+        before_last, last = last, cell(before_last, last, mixing[cell.role], edges)  # pyright: ignore
     return twin.classifier(last.mean(dim=(2, 3)))
 
 

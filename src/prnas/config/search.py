@@ -156,19 +156,19 @@ class SearchConfig(RunConfig):
 
     @model_validator(mode="after")
     def _channels_can_be_parted(self) -> Self:
-        parts, cycles = self.network.partial_channels, self.schedule.cycles
-        if parts == 1:
-            return self
-        widths = {"network.channels": self.network.channels}
+        network, cycles = self.network, self.schedule.cycles
+        problems: list[str] = []
+        parted = False
         for number, cycle in enumerate(cycles):
-            if cycle.channels is not None:
-                widths[f"schedule.cycles[{number}].channels"] = cycle.channels
-        problems = [
-            f"{name} ({width}) must be a multiple of network.partial_channels ({parts})"
-            for name, width in widths.items()
-            if width % parts
-        ]
-        if self.architecture.auxiliary_skip is not None:
+            channels = cycle.channels or network.channels
+            parts = cycle.partial_channels or network.partial_channels
+            parted |= parts > 1
+            if channels % parts:
+                problems.append(
+                    f"schedule.cycles[{number}]: {channels} channels cannot be parted into "
+                    f"{parts}: channels must be a multiple of partial_channels"
+                )
+        if parted and self.architecture.auxiliary_skip is not None:
             problems.append(
                 "network.partial_channels goes without architecture.auxiliary_skip: the channels "
                 "that go past the candidates are a skip of every edge already"

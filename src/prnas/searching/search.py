@@ -85,7 +85,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             output=network.output,
             input_channels=data.shape[0],
             pixels=(data.shape[1], data.shape[2]),
-            partial_channels=network.partial_channels,
+            partial_channels=first.partial_channels or network.partial_channels,
         )
 
     def make_state(self, saved: SavedState | None) -> SearchState:
@@ -228,6 +228,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         """Whether candidates are measured at the end of a cycle."""
         if self.config.architecture.scoring != "weights":
             return True
+        if not self.state.supernet.relaxation.measurable:
+            return False
         enough = len(self.indices["architecture"]) >= LEAST_HALF
         return enough and self.config.evidence.measure == "auto"
 

@@ -71,13 +71,14 @@ class SearchState(RunState):
     def cycle(self) -> Cycle:
         return self.config.schedule.cycles[self.position.cycle]
 
-    def shape(self, cycle: Cycle) -> tuple[int, int]:
-        """Cells and channels of the supernet in a cycle."""
+    def shape(self, cycle: Cycle) -> tuple[int, int, int]:
+        """Cells and channels of the supernet in a cycle, and the parts of these."""
         network = self.config.network
-        return cycle.cells or network.cells, cycle.channels or network.channels
+        parts = cycle.partial_channels or network.partial_channels
+        return cycle.cells or network.cells, cycle.channels or network.channels, parts
 
     def _build(self, pools: Pools) -> Supernet:
-        cells, channels = self.shape(self.cycle)
+        cells, channels, parts = self.shape(self.cycle)
         supernet = build_supernet(
             pools,
             channels,
@@ -87,7 +88,7 @@ class SearchState(RunState):
             output=self.config.network.output,
             relaxation=make_relaxation(self.config.architecture),
             recompute=self.config.compute.recompute,
-            partial_channels=self.config.network.partial_channels,
+            partial_channels=parts,
             generator=self.generators["weights"],
         )
         return supernet.to(self.processes.device, self.processes.dtype)

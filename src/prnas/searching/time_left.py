@@ -27,7 +27,8 @@ def epoch_work(config: SearchConfig, number: int) -> list[float]:
     cells = cycle.cells or config.network.cells
     channels = cycle.channels or config.network.channels
     inputs = CELL_COST if config.network.shape.network == "darts" else 0.0
-    supernet = cells * channels * (edges * pool_costs(config)[number] + inputs)
+    parts = cycle.partial_channels or config.network.partial_channels
+    supernet = cells * channels * (edges * pool_costs(config)[number] / parts + inputs)
     share = config.data.architecture_share
     work: list[float] = []
     for epoch in range(cycle.epochs):

@@ -19,8 +19,8 @@ class Cycle:
     """One stretch of training and the prune-and-replace that ends it.
 
     `candidates` is the size of every pool after the replacement, `morphisms` how many of them are
-    new children. `cells` and `channels` (`None`: as in the network's config) and `skip_dropout`
-    shape the supernet during the cycle.
+    new children. `cells`, `channels` and `partial_channels` (`None`: as in the network's config)
+    and `skip_dropout` shape the supernet during the cycle.
     """
 
     epochs: int
@@ -30,6 +30,7 @@ class Cycle:
     cells: int | None = None
     channels: int | None = None
     skip_dropout: float = 0.0
+    partial_channels: int | None = None
 
     @property
     def survivors(self) -> int:
@@ -48,6 +49,8 @@ class Cycle:
             bounds.append(("cells", self.cells, MIN_CELLS, MOST_CELLS))
         if self.channels is not None:
             bounds.append(("channels", self.channels, 1, MOST_CHANNELS))
+        if self.partial_channels is not None:
+            bounds.append(("partial_channels", self.partial_channels, 1, MOST_CHANNELS))
         for name, value, least, most in bounds:
             try:
                 checked_int(name, value, least, most)

@@ -52,6 +52,8 @@ class Relaxation(nn.Module):
     # estimates of the time left.
     architecture_share: ClassVar[float] = 1.0
     weights_share: ClassVar[float] = 1.0
+    # Whether it shows what a candidate is worth to leave it out when the supernet is evaluated.
+    measurable: ClassVar[bool] = True
 
     def __init__(self, settings: ArchitectureConfig) -> None:
         super().__init__()

@@ -23,6 +23,7 @@ class Gdas(Relaxation):
     name = "gdas"
     architecture_share = 0.25
     weights_share = 0.25
+    measurable = False  # all but one have no weight there
 
     def mix(
         self, role: Role, weights: Sequence[Tensor], generator: torch.Generator | None
