@@ -6,26 +6,38 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from prnas.config.choices import Scoring
-from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto
+from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share
 from prnas.config.sections import Section
 from prnas.io.errors import suggestion
-from prnas.space.scores import Scores, softmax
+from prnas.space.scores import Scores, exponential, identity, softmax
 
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
 # A new one has a line here and a class of that name in nets/relaxations or searching/steps.
 RELAXATIONS: dict[str, Scores] = {
     "softmax": softmax,
+    "concrete": softmax,
+    "max-w": softmax,
+    "multinomial": identity,
+    "proximal": identity,
+    "threshold": exponential,
 }
 STEPS: list[str] = [
     "first-order",
     "none",
     "sampled",
+    "second-order",
+    "one-level",
+    "multinomial",
 ]
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
-    "temperature": (),
+    "temperature": ("concrete", "threshold"),
+    "threshold": ("threshold",),
 }
-_OF_STEPS: dict[str, tuple[str, ...]] = {}
+_OF_STEPS: dict[str, tuple[str, ...]] = {
+    "resource_penalty": ("first-order", "second-order", "one-level"),
+    "transfer": ("multinomial",),
+}
 
 
 def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
@@ -82,6 +94,11 @@ class ArchitectureConfig(Section):
     renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
     # Of relaxations that divide architecture weights by it; None: 1.
     temperature: Annotated[Anneal, AfterValidator(_above_zero)] | None = None
+    # Relaxation threshold: the share of the even probability below which candidates are left out.
+    threshold: Portion = 0.4
+    # Step multinomial: what a better candidate takes of a worse one's probability after an epoch.
+    transfer: Share = 0.01
+    resource_penalty: Decay = 0.0  # Of what the mixed candidates cost, as in SNAS.
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -114,9 +131,42 @@ def _settings_are_used(settings: ArchitectureConfig) -> str | None:
     return None
 
 
+def _probabilities_are_moved(settings: ArchitectureConfig) -> str | None:
+    """What each of the two needs of the other."""
+    if (settings.relaxation == "multinomial") == (settings.step == "multinomial"):
+        return None
+    if settings.step == "multinomial":
+        return (
+            "step 'multinomial' moves probabilities, which only relaxation 'multinomial' has, got "
+            f"'{settings.relaxation}'"
+        )
+    return (
+        "relaxation 'multinomial' holds probabilities, which gradients would spoil: it needs step "
+        f"'multinomial', got '{settings.step}'"
+    )
+
+
+def _mixes_something(settings: ArchitectureConfig) -> str | None:
+    """Steps that train no architecture weights go with few relaxations."""
+    relaxation = settings.relaxation
+    if settings.step == "sampled" and relaxation in _BUILT_IN[0] - {"softmax", "multinomial"}:
+        return (
+            f"step 'sampled' trains single candidates, so that relaxation '{relaxation}' has "
+            "nothing to mix: use softmax"
+        )
+    if settings.step == "none" and relaxation in ("proximal", "threshold"):
+        return (
+            f"step 'none' trains no architecture weights, without which relaxation '{relaxation}' "
+            "would choose by chance: use softmax"
+        )
+    return None
+
+
 _BUILT_IN = (frozenset(RELAXATIONS), frozenset(STEPS))
 # Why a combination makes no sense, if it makes none: each rule gives a reason or `None`.
 RULES: list[Callable[[ArchitectureConfig], str | None]] = [
     _has_something_to_judge_by,
     _settings_are_used,
+    _probabilities_are_moved,
+    _mixes_something,
 ]
