@@ -21,7 +21,11 @@ ANNEAL = "{start: 0, end: 0.5}"
             ["step=none", "scoring=removal", f"beta_decay={ANNEAL}", "edge_weights=true"],
             "so that beta_decay and edge_weights have no effect",
         ),
-        (["step=sampled", "scoring=paths", f"random_smoothing={ANNEAL}"], "which mixes nothing"),
+        (
+            ["step=sampled", "scoring=paths", f"random_smoothing={ANNEAL}"],
+            "use first-order or none",
+        ),
+        (["relaxation=proximal", "edge_weights=true"], "which chooses edges by itself"),
         (["auxiliary_skip={start: 2, end: 0}"], "start and end are at most 1"),
         (["beta_decay={start: -1, end: 0}"], "architecture.beta_decay.start"),
     ],

@@ -7,7 +7,8 @@ from prnas.config.architecture import Anneal, ArchitectureConfig
 from prnas.config.choices import Execution
 from prnas.nets.paths import path_logits
 from prnas.nets.relaxations import CycleProgress, make_relaxation
-from prnas.nets.relaxations.gdas import gumbel, straight_through
+from prnas.nets.relaxations.concrete import gumbel
+from prnas.nets.relaxations.gdas import straight_through
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import Pools
@@ -74,7 +75,7 @@ def test_the_architecture_gradient_is_the_softmaxs_at_the_drawn_one(execution: E
     noise = [
         g
         for role in supernet.pools.roles
-        for g in gumbel([4] * len(supernet.architecture_weights(role)), weights[0], draws)
+        for g in gumbel([4] * len(supernet.architecture_weights(role)), draws, weights[0])
     ]
     rows = zip(leaves, by_mixing, weights, by_weights, noise, strict=True)
     for mixing, along, edge, ours, g in rows:

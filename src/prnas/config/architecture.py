@@ -6,15 +6,20 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from prnas.config.choices import Scoring
-from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto
+from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share
 from prnas.config.sections import Section
 from prnas.io.errors import suggestion
-from prnas.space.scores import Scores, sigmoid, softmax
+from prnas.space.scores import Scores, exponential, identity, sigmoid, softmax
 
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
 # A new one has a line here and a class of that name in nets/relaxations or searching/steps.
 RELAXATIONS: dict[str, Scores] = {
     "softmax": softmax,
+    "concrete": softmax,
+    "max-w": softmax,
+    "multinomial": identity,
+    "proximal": identity,
+    "threshold": exponential,
     "sigmoid": sigmoid,
     "dirichlet": softmax,
     "gdas": softmax,
@@ -23,14 +28,21 @@ STEPS: list[str] = [
     "first-order",
     "none",
     "sampled",
+    "second-order",
+    "one-level",
+    "multinomial",
 ]
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
-    "temperature": ("gdas",),
+    "temperature": ("concrete", "threshold", "gdas"),
+    "threshold": ("threshold",),
     "zero_one": ("sigmoid",),
     "dirichlet_kl": ("dirichlet",),
 }
-_OF_STEPS: dict[str, tuple[str, ...]] = {}
+_OF_STEPS: dict[str, tuple[str, ...]] = {
+    "resource_penalty": ("first-order", "second-order", "one-level"),
+    "transfer": ("multinomial",),
+}
 
 
 def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
@@ -93,6 +105,11 @@ class ArchitectureConfig(Section):
     renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
     # Of relaxations that divide architecture weights by it; None: 1.
     temperature: Annotated[Anneal, AfterValidator(_above_zero)] | None = None
+    # Relaxation threshold: the share of the even probability below which candidates are left out.
+    threshold: Portion = 0.4
+    # Step multinomial: what a better candidate takes of a worse one's probability after an epoch.
+    transfer: Share = 0.01
+    resource_penalty: Decay = 0.0  # Of what the mixed candidates cost, as in SNAS.
     # Options of any recipe; None, 0 and false: off.
     beta_decay: Anneal | None = None  # How strongly leading candidates are pulled down.
     zero_one: Decay = 0.0  # Of sigmoids: how strongly they are driven to 0 or 1.
@@ -132,6 +149,37 @@ def _settings_are_used(settings: ArchitectureConfig) -> str | None:
     return None
 
 
+def _probabilities_are_moved(settings: ArchitectureConfig) -> str | None:
+    """What each of the two needs of the other."""
+    if (settings.relaxation == "multinomial") == (settings.step == "multinomial"):
+        return None
+    if settings.step == "multinomial":
+        return (
+            "step 'multinomial' moves probabilities, which only relaxation 'multinomial' has, got "
+            f"'{settings.relaxation}'"
+        )
+    return (
+        "relaxation 'multinomial' holds probabilities, which gradients would spoil: it needs step "
+        f"'multinomial', got '{settings.step}'"
+    )
+
+
+def _mixes_something(settings: ArchitectureConfig) -> str | None:
+    """Steps that train no architecture weights go with few relaxations."""
+    relaxation = settings.relaxation
+    if settings.step == "sampled" and relaxation in _BUILT_IN[0] - {"softmax", "multinomial"}:
+        return (
+            f"step 'sampled' trains single candidates, so that relaxation '{relaxation}' has "
+            "nothing to mix: use softmax"
+        )
+    if settings.step == "none" and relaxation in ("proximal", "threshold"):
+        return (
+            f"step 'none' trains no architecture weights, without which relaxation '{relaxation}' "
+            "would choose by chance: use softmax"
+        )
+    return None
+
+
 def _terms_are_trained(settings: ArchitectureConfig) -> str | None:
     terms = {
         "beta_decay": settings.beta_decay,
@@ -140,21 +188,22 @@ def _terms_are_trained(settings: ArchitectureConfig) -> str | None:
         "edge_weights": settings.edge_weights,
     }
     asked = [name for name, value in terms.items() if value]
-    if settings.step not in ("none", "sampled") or not asked:
+    if settings.step not in ("none", "sampled", "multinomial") or not asked:
         return None
     has = "have" if len(asked) > 1 else "has"
     return (
-        f"step '{settings.step}' trains no architecture weights, so that "
+        f"step '{settings.step}' trains no architecture weights by gradients, so that "
         f"{' and '.join(asked)} {has} no effect"
     )
 
 
 def _decays_probabilities(settings: ArchitectureConfig) -> str | None:
-    if settings.beta_decay is None or settings.relaxation not in ("sigmoid", "dirichlet"):
+    others = ("sigmoid", "dirichlet", "proximal", "multinomial")
+    if settings.beta_decay is None or settings.relaxation not in others:
         return None
     return (
         f"beta_decay pulls down the leading probabilities of a softmax, and relaxation "
-        f"'{settings.relaxation}' has none: use softmax or gdas"
+        f"'{settings.relaxation}' has none: use softmax"
     )
 
 
@@ -166,18 +215,27 @@ def _smooths_mixtures(settings: ArchitectureConfig) -> str | None:
             f"random_smoothing moves the weights of a fixed mixture, and relaxation "
             f"'{settings.relaxation}' makes another kind: use softmax"
         )
-    if settings.step == "sampled":
-        return "random_smoothing has no effect with step 'sampled', which mixes nothing"
+    if settings.step in ("one-level", "second-order", "sampled"):
+        return (
+            "random_smoothing moves the mixtures of a weight step of its own, which step "
+            f"'{settings.step}' does not have: use first-order or none"
+        )
+    return None
+
+
+def _edges_are_weighed(settings: ArchitectureConfig) -> str | None:
+    if settings.edge_weights and settings.relaxation == "proximal":
+        return "edge_weights go without relaxation 'proximal', which chooses edges by itself"
     return None
 
 
 def _measures_what_it_trains(settings: ArchitectureConfig) -> str | None:
     measured = settings.scoring in ("removal", "saliency", "blend")
-    if settings.relaxation != "gdas" or not measured:
+    if settings.relaxation not in ("gdas", "proximal") or not measured:
         return None
     return (
-        f"relaxation 'gdas' computes one candidate an edge, so that scoring '{settings.scoring}' "
-        "would find all others worth nothing: set scoring to weights or paths"
+        f"relaxation '{settings.relaxation}' computes one candidate an edge, so that scoring "
+        f"'{settings.scoring}' would find all others worth nothing: set scoring to weights or paths"
     )
 
 
@@ -186,8 +244,11 @@ _BUILT_IN = (frozenset(RELAXATIONS), frozenset(STEPS))
 RULES: list[Callable[[ArchitectureConfig], str | None]] = [
     _has_something_to_judge_by,
     _settings_are_used,
+    _probabilities_are_moved,
+    _mixes_something,
     _terms_are_trained,
     _decays_probabilities,
     _smooths_mixtures,
+    _edges_are_weighed,
     _measures_what_it_trains,
 ]

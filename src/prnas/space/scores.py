@@ -19,6 +19,16 @@ def softmax(weights: Sequence[float]) -> list[float]:
     return [power / total for power in powers]
 
 
+def exponential(weights: Sequence[float]) -> list[float]:
+    """Of weights that are logarithms of scores."""
+    return [exp(weight) for weight in weights]
+
+
+def identity(weights: Sequence[float]) -> list[float]:
+    """Of weights that are scores themselves."""
+    return list(weights)
+
+
 def sigmoid(weights: Sequence[float]) -> list[float]:
     """A score for each candidate that is its own: others on the edge do not lower it."""
     powers = [exp(-abs(weight)) for weight in weights]

@@ -27,7 +27,7 @@ class Dirichlet(Relaxation):
         self, role: Role, weights: Sequence[Tensor], generator: torch.Generator | None
     ) -> list[Tensor]:
         concentrations = [concentration(edge) for edge in weights]
-        if not self.training:
+        if not self.training or generator is None:
             return [edge / edge.sum() for edge in concentrations]
         return drawn(concentrations, generator)
 
@@ -51,7 +51,7 @@ def divergence(concentration: Tensor) -> Tensor:
     return total.lgamma() - concentration.lgamma().sum() - number.lgamma() + logs.sum()
 
 
-def drawn(concentrations: Sequence[Tensor], generator: torch.Generator | None) -> list[Tensor]:
+def drawn(concentrations: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]:
     """A sample for each edge."""
     sizes = [len(edge) for edge in concentrations]
     samples: Any = _Sample.apply(generator, sizes, torch.cat(list(concentrations)))
@@ -63,7 +63,7 @@ class _Sample(Function):
 
     @staticmethod
     def forward(
-        ctx: Any, generator: torch.Generator | None, sizes: list[int], concentrations: Tensor
+        ctx: Any, generator: torch.Generator, sizes: list[int], concentrations: Tensor
     ) -> Tensor:
         rows = concentrations.detach().cpu().double().split(sizes)
         samples = [torch._sample_dirichlet(row, generator) for row in rows]

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from prnas.nets.devices import to_device
 from prnas.nets.relaxations.base import Relaxation, nonzero
+from prnas.nets.relaxations.concrete import gumbel
 from prnas.nets.search_cell import ActiveCell
 from prnas.space.genotype import Role
 
@@ -28,26 +28,16 @@ class Gdas(Relaxation):
     def mix(
         self, role: Role, weights: Sequence[Tensor], generator: torch.Generator | None
     ) -> list[Tensor]:
-        if not self.training:
+        if not self.training or generator is None:
             return [one_hot(edge) for edge in weights]
-        anneal = self.settings.temperature
-        temperature = 1.0 if anneal is None else self.progress.annealed(anneal)
-        noise = gumbel([len(edge) for edge in weights], weights[0], generator)
+        temperature = self.temperature
+        noise = gumbel([len(edge) for edge in weights], generator, weights[0])
         pairs = zip(weights, noise, strict=True)
         soft = [((edge.log_softmax(0) + g) / temperature).softmax(0) for edge, g in pairs]
         return [straight_through(edge) for edge in soft]
 
     def active(self, role: Role, mixing: Sequence[Tensor]) -> ActiveCell | None:
         return nonzero(mixing)
-
-
-def gumbel(
-    sizes: Sequence[int], like: Tensor, generator: torch.Generator | None
-) -> tuple[Tensor, ...]:
-    """Gumbel noise for each edge: with it, the largest is drawn by the softmax."""
-    numbers = torch.empty(sum(sizes), dtype=torch.float64).exponential_(generator=generator)
-    noise = to_device(-numbers.log().to(like.dtype), like.device)
-    return noise.split(list(sizes))
 
 
 def one_hot(weights: Tensor) -> Tensor:

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from prnas.searching.penalties.base import Penalty
 from prnas.searching.penalties.beta_decay import BetaDecay
+from prnas.searching.penalties.resources import ResourcePenalty
 
 if TYPE_CHECKING:
     from prnas.searching.search import Search
 
 __all__ = ["Penalty", "make_penalties"]
 
-_CLASSES: tuple[type[Penalty], ...] = (
-    BetaDecay,
-)  # fmt: skip
+_CLASSES: tuple[type[Penalty], ...] = (ResourcePenalty, BetaDecay)
 
 
 def make_penalties(search: "Search") -> list[Penalty]:
