@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from prnas.config.choices import Scoring
-from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share
+from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share, Size
 from prnas.config.sections import Section
 from prnas.io.errors import suggestion
 from prnas.space.scores import Scores, exponential, identity, sigmoid, softmax
@@ -31,6 +31,7 @@ STEPS: list[str] = [
     "second-order",
     "one-level",
     "multinomial",
+    "oles",
 ]
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
@@ -40,7 +41,9 @@ _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
     "dirichlet_kl": ("dirichlet",),
 }
 _OF_STEPS: dict[str, tuple[str, ...]] = {
-    "resource_penalty": ("first-order", "second-order", "one-level"),
+    "resource_penalty": ("first-order", "second-order", "one-level", "oles"),
+    "oles_threshold": ("oles",),
+    "oles_checks": ("oles",),
     "transfer": ("multinomial",),
 }
 
@@ -116,6 +119,8 @@ class ArchitectureConfig(Section):
     dirichlet_kl: Decay = 0.0  # How strongly the distribution is kept from being decided.
     auxiliary_skip: Annotated[Anneal, AfterValidator(_at_most_one)] | None = None
     random_smoothing: Annotated[Anneal, AfterValidator(_at_most_one)] | None = None
+    oles_threshold: Annotated[float, Field(ge=-1, le=1)] = 0.4  # Step oles: mean cosine to go on.
+    oles_checks: Size = 20  # Of how many steps.
     edge_weights: bool = False  # Whether the edges into a node have architecture weights, too.
 
     @model_validator(mode="after")

@@ -179,6 +179,15 @@ METHODS: tuple[Method, ...] = (
         settings={"network": {"partial_channels": 4}, "architecture": {"edge_weights": True}},
         recipe="pc-darts",
     ),
+    Method(
+        "oles",
+        "candidates that overfit stop training, one by one",
+        "Jiang, Ji, Zhu, Yuan, Huang: Operation-Level Early Stopping for Robustifying "
+        "Differentiable NAS. NeurIPS 2023",
+        cost=1.33,
+        settings={"architecture": {"step": "oles"}},
+        recipe="oles",
+    ),
 )
 
 

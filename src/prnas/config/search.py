@@ -22,7 +22,14 @@ from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
 from prnas.space.network_plan import check_network
-from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS, Schedule, paper_schedule
+from prnas.space.schedule import (
+    MIN_CELLS,
+    MOST_CELLS,
+    MOST_CHANNELS,
+    MOST_EPOCHS,
+    Schedule,
+    paper_schedule,
+)
 from prnas.space.setting import SETTINGS, Setting, named_setting, setting_from_data, setting_to_data
 from prnas.space.shape import DARTS, MAX_NODES, SHAPES, USUAL, Output, ShapeField, shape_data, width
 
@@ -92,6 +99,8 @@ class EvidenceConfig(Section):
     measure: Literal["auto", "none"] = "auto"
     share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Of the cycle's computation, at most.
     images: Size = 1024  # At most.
+    # After every so many epochs, how sharply the loss depends on architecture weights; 0: never.
+    curvature: Annotated[int, Field(ge=0, le=MOST_EPOCHS)] = 0
 
 
 class DerivationConfig(Section):
@@ -175,6 +184,21 @@ class SearchConfig(RunConfig):
             problems.append("derivation.max_skips_reduction: this shape has no reduction cell")
         if problems:
             raise ValueError("; ".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _curvature_is_defined(self) -> Self:
+        relaxation, step = self.architecture.relaxation, self.architecture.step
+        if self.evidence.curvature and relaxation in ("gdas", "proximal", "multinomial"):
+            raise ValueError(
+                f"evidence.curvature needs a loss that depends smoothly on architecture weights, "
+                f"which relaxation '{relaxation}' does not have"
+            )
+        if self.evidence.curvature and step in ("none", "sampled"):
+            raise ValueError(
+                f"evidence.curvature is of trained architecture weights, and step '{step}' trains "
+                "none"
+            )
         return self
 
     @model_validator(mode="after")

@@ -155,6 +155,8 @@ def _training_scores(view: View) -> Iterator[Plot]:
 COLUMNS = (
     ("learning-rate", "Learning rate", "lr", RATE),
     ("architecture-rate", "Learning rate of the architecture", "architecture_lr", RATE),
+    ("curvature", "Curvature of the loss in the architecture", "curvature", LOSS),
+    ("stopped-candidates", "Candidates that train no more", "stopped_candidates", COUNT),
     ("drop-path", "Drop-path", "drop_path", SMALL_PERCENT),
     ("batch-size", "Batch size", "batch", COUNT),
     ("seconds", "Seconds per epoch", "seconds", SECONDS),
@@ -163,7 +165,9 @@ COLUMNS = (
 )
 # Labels of those lines, by the kind of run, where they are not the title.
 LABELS = {"search lr": "learning rate of the weights", "training drop_path": "probability"}
-LEARNING = ("lr", "architecture_lr")  # the columns that stand with accuracy and loss
+# The columns that stand with accuracy and loss; and those that only some searches have.
+OPTIONAL = ("curvature", "stopped_candidates")
+LEARNING = ("lr", "architecture_lr", *OPTIONAL)
 ONLY = {"drop_path": "training", "architecture_lr": "search"}  # columns of one kind of run
 
 
@@ -172,6 +176,9 @@ def _columns(view: View) -> Iterator[Plot]:
         if ONLY.get(column, view.kind) != view.kind:
             continue
         if column == "architecture_lr" and _never_recorded(view, column):
+            continue
+        values = view.epochs.columns.get(column, ())
+        if column in OPTIONAL and all(value is None for value in values):
             continue
         label = LABELS.get(f"{view.kind} {column}", title.lower())
         line = _column(view, column, label, compared=title)

@@ -73,6 +73,8 @@ def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
     if record.derived is not None:
         yield from _numbers("derived/edits", record.derived.edits)
         yield from _numbers("derived/skips", record.derived.skips)
+    for name in ("curvature", "stopped_candidates"):
+        yield from _numbers(f"architecture/{name}", getattr(record, name))
     yield "batch/size", record.batch
     for name in ("seconds", "images_per_second", "memory"):
         yield f"speed/{name}", getattr(record, name)

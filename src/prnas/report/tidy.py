@@ -60,6 +60,9 @@ def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:
             yield "genotype", "edits", record.derived.edits
         for role, share in record.derived.skips.items():
             yield "genotype", f"skips_{role}", share
+    for name in ("curvature", "stopped_candidates"):
+        if (value := getattr(record, name)) is not None:
+            yield "architecture", name, value
     if record.drop_path is not None:
         yield WHOLE, "drop_path", record.drop_path
     yield WHOLE, "steps", record.steps

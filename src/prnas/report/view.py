@@ -79,6 +79,7 @@ class Epochs:
         if not isinstance(record, EpochRecord):
             return
         names = ("lr", "architecture_lr", "drop_path", "batch", "seconds", "memory")
+        names += ("curvature", "stopped_candidates")
         row: dict[str, float | None] = {name: getattr(record, name) for name in names}
         row["speed"] = record.images_per_second
         if record.derived is not None:

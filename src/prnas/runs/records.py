@@ -64,6 +64,8 @@ class EpochRecord(_Record):
     lr: float  # Learning rate of the weights at the epoch's end.
     architecture_lr: float | None = None  # That of the last architecture step, if there was one.
     derived: DerivedGenotype | None = None  # Of a search whose weights are not all equal.
+    stopped_candidates: int | None = None  # Of a search that stops them one by one.
+    curvature: float | None = None  # Of a search that measures it, where it was due.
     drop_path: float | None = None  # Drop-path probability of a training.
     batch: int  # Batch size at the epoch's end.
     scores: dict[str, Score]
@@ -242,6 +244,8 @@ class _SearchEpochLine(_Record):
     lr: float
     architecture_lr: float | None = None
     derived: DerivedGenotype | None = None
+    stopped_candidates: int | None = None
+    curvature: float | None = None
     batch: int
     weights: Score
     architecture: Score | None

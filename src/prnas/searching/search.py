@@ -17,6 +17,7 @@ from prnas.runs.preparation import check_sizes, draw_indices, power_cosine, torc
 from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, TruthRecord
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
+from prnas.searching.curvature import measured_curvature
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.searching.execution import SupernetExecution
@@ -151,6 +152,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             supernet.relaxation.end_epoch(supernet.all_architecture_weights())
             self.step.end_epoch()
         facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
+        facts |= self.step.facts()
+        with state.timed("validation"):
+            facts["curvature"] = measured_curvature(self)
         with state.timed("other"):
             pools, weights = state.supernet.pools, self._architecture_weights()
             now = derived_now(self.config, pools, weights, self._edge_weights())

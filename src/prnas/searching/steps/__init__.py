@@ -11,6 +11,7 @@ from prnas.nets.relaxations import relaxation_type
 from prnas.searching.steps.base import Part, SearchStep
 from prnas.searching.steps.first_order import FirstOrderStep, WeightStep
 from prnas.searching.steps.multinomial import MultinomialStep
+from prnas.searching.steps.oles import OlesStep
 from prnas.searching.steps.one_level import OneLevelStep
 from prnas.searching.steps.sampled import SampledStep
 from prnas.searching.steps.second_order import SecondOrderStep
@@ -39,6 +40,7 @@ _CLASSES: dict[str, type[SearchStep]] = {
         SecondOrderStep,
         OneLevelStep,
         MultinomialStep,
+        OlesStep,
     )
 }
 

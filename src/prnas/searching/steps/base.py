@@ -92,6 +92,10 @@ class SearchStep(ABC):
     def end_epoch(self) -> None:  # noqa: B027
         """After the last step of an epoch, and its validation."""
 
+    def facts(self) -> dict[str, Any]:
+        """More fields of an epoch's record."""
+        return {}
+
     def state(self) -> dict[str, Any]:
         """Plain data that a checkpoint holds, beside what is in the supernet and its optimizers."""
         return {}
