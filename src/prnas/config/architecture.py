@@ -9,6 +9,7 @@ from prnas.config.choices import Scoring
 from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share, Size
 from prnas.config.sections import Section
 from prnas.io.errors import suggestion
+from prnas.space.schedule import MOST_EPOCHS
 from prnas.space.scores import Scores, exponential, identity, sigmoid, softmax
 
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
@@ -121,6 +122,8 @@ class ArchitectureConfig(Section):
     random_smoothing: Annotated[Anneal, AfterValidator(_at_most_one)] | None = None
     oles_threshold: Annotated[float, Field(ge=-1, le=1)] = 0.4  # Step oles: mean cosine to go on.
     oles_checks: Size = 20  # Of how many steps.
+    # The last epochs over which edges become discrete, one after the other; 0: all at the end.
+    sequential: Annotated[int, Field(ge=0, le=MOST_EPOCHS)] = 0
     edge_weights: bool = False  # Whether the edges into a node have architecture weights, too.
 
     @model_validator(mode="after")
@@ -234,6 +237,19 @@ def _edges_are_weighed(settings: ArchitectureConfig) -> str | None:
     return None
 
 
+def _selects_by_removal(settings: ArchitectureConfig) -> str | None:
+    if not settings.sequential:
+        return None
+    if settings.scoring != "removal":
+        return (
+            f"sequential decides edges by what is lost without a candidate: it needs scoring "
+            f"'removal', got '{settings.scoring}'"
+        )
+    if settings.step in ("sampled", "multinomial"):
+        return f"sequential goes without step '{settings.step}', which mixes nothing on an edge"
+    return None
+
+
 def _measures_what_it_trains(settings: ArchitectureConfig) -> str | None:
     measured = settings.scoring in ("removal", "saliency", "blend")
     if settings.relaxation not in ("gdas", "proximal") or not measured:
@@ -256,4 +272,5 @@ RULES: list[Callable[[ArchitectureConfig], str | None]] = [
     _smooths_mixtures,
     _edges_are_weighed,
     _measures_what_it_trains,
+    _selects_by_removal,
 ]

@@ -188,6 +188,15 @@ METHODS: tuple[Method, ...] = (
         settings={"architecture": {"step": "oles"}},
         recipe="oles",
     ),
+    Method(
+        "darts-pt",
+        "edges become discrete in turn, by what is lost without",
+        "Wang, Cheng, Chen, Tang, Hsieh: Rethinking Architecture Selection in Differentiable NAS. "
+        "ICLR 2021",
+        cost=0.67,
+        settings={"architecture": {"step": "none", "scoring": "removal", "sequential": 70}},
+        recipe="darts-pt",
+    ),
 )
 
 

@@ -67,6 +67,8 @@ class Supernet(nn.Module):
         self.edge_architecture = nn.ModuleDict(
             {role: nn.ParameterList() for role in pools.roles if settings.edge_weights}
         )
+        # Of edges that are discrete already, by role and number, the candidate that they keep.
+        self.decided: dict[tuple[Role, int], int] = {}
         # The mixing weights of the last pass, within `training_only`; else there are none.
         self.mixed: dict[Role, list[Tensor]] = {}
 
@@ -154,6 +156,7 @@ class Supernet(nn.Module):
     def reset_architecture(self) -> None:
         """Architecture weights as a cycle begins: all candidates of an edge weigh the same."""
         like = self.classifier.weight
+        self.decided = {}
         self.relaxation.pools = self.pools
         for role in self.pools.roles:
             sizes = [len(edge.candidates) for edge in self.pools.cell(role).edges]
@@ -209,6 +212,10 @@ class Supernet(nn.Module):
         if smoothing is not None and self.relaxation.trained == ("weights",):
             radius = self.progress.annealed(smoothing)
             mixing = {role: smoothed(edges, radius, generator) for role, edges in mixing.items()}
+        for (role, edge), index in self.decided.items():
+            alone = torch.zeros_like(mixing[role][edge], requires_grad=False)
+            alone[index] = 1.0
+            mixing[role][edge] = alone
         if (weights := self.edge_weights()) is not None:
             mixing = {
                 role: [edge * weight for edge, weight in zip(edges, weights[role], strict=True)]
@@ -252,6 +259,16 @@ class Supernet(nn.Module):
 
     def _active(self, mixing: Mapping[Role, list[Tensor]]) -> Active | None:
         found = {role: self.relaxation.active(role, edges) for role, edges in mixing.items()}
+        if self.decided:
+            return {
+                role: tuple(
+                    (self.decided[role, number],)
+                    if (role, number) in self.decided
+                    else (tuple(range(len(mixing[role][number]))) if cell is None else cell[number])
+                    for number in range(len(mixing[role]))
+                )
+                for role, cell in found.items()
+            }
         active: dict[Role, ActiveCell] = {
             role: cell for role, cell in found.items() if cell is not None
         }

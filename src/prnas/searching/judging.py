@@ -67,6 +67,7 @@ class Judging:
                     weights=self.scores[role, i] if self.scoring == "blend" else None,
                     protect_conv=not self.last and cycle.protect_conv,
                     no_zero=self.no_zero,
+                    decided=search.state.supernet.decided.get((role, i)),
                 )
                 for role in pools.roles
                 for i, pool in enumerate(pools.cell(role).edges)

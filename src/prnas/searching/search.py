@@ -23,6 +23,7 @@ from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.searching.execution import SupernetExecution
 from prnas.searching.judging import LEAST_HALF, Judging
 from prnas.searching.penalties import make_penalties
+from prnas.searching.sequential import SequentialSelection
 from prnas.searching.state import SearchState
 from prnas.searching.steps import make_step
 from prnas.searching.time_left import epoch_work
@@ -57,6 +58,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         saved = checkpoint.state.get("step") if checkpoint else None
         if saved is not None:
             self.step.load_state(saved)
+        saved = checkpoint.state.get("decided") if checkpoint else None
+        self.selection = SequentialSelection(self, saved)
         saved = checkpoint.state.get("execution") if checkpoint else None
         self.execution = SupernetExecution(self, saved)
         self._compile()
@@ -154,6 +157,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
         facts |= self.step.facts()
         with state.timed("validation"):
+            self.selection.end_epoch()
             facts["curvature"] = measured_curvature(self)
         with state.timed("other"):
             pools, weights = state.supernet.pools, self._architecture_weights()
@@ -181,7 +185,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
 
     def more_state(self) -> dict[str, Any]:
         step = self.step.state()
-        own = {"step": step} if step else {}
+        own = {**({"step": step} if step else {}), **self.selection.state()}
         return {**super().more_state(), **self.execution.state(), **own}
 
     def epoch_work(self) -> list[float]:

@@ -87,7 +87,8 @@ class Elimination:
     survivor without those that left.
 
     With `weights`, the rank by these counts as much as the rank by worth. `protect_conv` keeps the
-    last convolution, `no_zero` removes 'zero' first, unmeasured.
+    last convolution, `no_zero` removes 'zero' first, unmeasured. Where it is `decided` already who
+    stays, only that one is measured.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Elimination:
         weights: Sequence[float] | None = None,
         protect_conv: bool = False,
         no_zero: bool = False,
+        decided: int | None = None,
     ) -> None:
         self.operations, self.weights, self.protect_conv = operations, weights, protect_conv
         self.keep = max(keep, 1)
@@ -106,7 +108,10 @@ class Elimination:
         self.samples: dict[int, tuple[float, ...]] = {}
         self.comparison: Comparison | None = None  # of the last one that left
         self.done = False
-        if no_zero:
+        if decided is not None:
+            self.gone = [index for index in self.left if index != decided]
+            self.left = [decided]
+        elif no_zero:
             zeros = [index for index in self.left if isinstance(operations[index], Zero)]
             self.gone = zeros[: len(operations) - 1]
             self.left = [index for index in self.left if index not in self.gone]
