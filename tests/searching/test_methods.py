@@ -128,7 +128,8 @@ def test_two_processes_agree(images: Path, one: Method) -> None:
 def test_it_is_described_as_it_is(one: Method) -> None:
     config = SearchConfig().override(one.overrides())
     architecture, weights = step_costs(config.architecture)
-    assert one.cost == pytest.approx((architecture + weights) / 1.5, abs=0.01)
+    parts = config.network.partial_channels
+    assert one.cost == pytest.approx((architecture + weights) / 1.5 / parts, abs=0.01)
     assert len(one.line) <= 66
     assert re.search(r"\b20[0-9]{2}\b", one.source)
     text = (TOP / "docs" / "methods.md").read_text(encoding="utf-8")

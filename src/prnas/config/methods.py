@@ -182,7 +182,7 @@ METHODS: tuple[Method, ...] = (
         "pc-darts",
         "candidates on a part of the channels; edge weights",
         "Xu, Xie, Zhang, Chen, Qi, Tian, Xiong: PC-DARTS. ICLR 2020",
-        cost=0.3,
+        cost=0.25,
         settings={"network": {"partial_channels": 4}, "architecture": {"edge_weights": True}},
         recipe="pc-darts",
     ),
