@@ -24,6 +24,7 @@ RELAXATIONS: dict[str, Scores] = {
     "sigmoid": sigmoid,
     "dirichlet": softmax,
     "gdas": softmax,
+    "rome": exponential,
 }
 STEPS: list[str] = [
     "first-order",
@@ -36,13 +37,15 @@ STEPS: list[str] = [
 ]
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
-    "temperature": ("concrete", "threshold", "gdas"),
+    "temperature": ("concrete", "threshold", "gdas", "rome"),
+    "samples": ("concrete", "dirichlet", "gdas", "rome"),
     "threshold": ("threshold",),
     "zero_one": ("sigmoid",),
     "dirichlet_kl": ("dirichlet",),
 }
 _OF_STEPS: dict[str, tuple[str, ...]] = {
     "resource_penalty": ("first-order", "second-order", "one-level", "oles"),
+    "samples": ("first-order", "one-level", "oles", "none"),
     "oles_threshold": ("oles",),
     "oles_checks": ("oles",),
     "transfer": ("multinomial",),
@@ -114,6 +117,7 @@ class ArchitectureConfig(Section):
     # Step multinomial: what a better candidate takes of a worse one's probability after an epoch.
     transfer: Share = 0.01
     resource_penalty: Decay = 0.0  # Of what the mixed candidates cost, as in SNAS.
+    samples: Annotated[int, Field(ge=1, le=1_000)] = 1  # Whose gradients a part of a step averages.
     # Options of any recipe; None, 0 and false: off.
     beta_decay: Anneal | None = None  # How strongly leading candidates are pulled down.
     zero_one: Decay = 0.0  # Of sigmoids: how strongly they are driven to 0 or 1.
@@ -232,8 +236,11 @@ def _smooths_mixtures(settings: ArchitectureConfig) -> str | None:
 
 
 def _edges_are_weighed(settings: ArchitectureConfig) -> str | None:
-    if settings.edge_weights and settings.relaxation == "proximal":
-        return "edge_weights go without relaxation 'proximal', which chooses edges by itself"
+    if settings.edge_weights and settings.relaxation in ("proximal", "rome"):
+        return (
+            f"edge_weights go without relaxation '{settings.relaxation}', which chooses edges by "
+            "itself"
+        )
     return None
 
 
@@ -252,7 +259,7 @@ def _selects_by_removal(settings: ArchitectureConfig) -> str | None:
 
 def _measures_what_it_trains(settings: ArchitectureConfig) -> str | None:
     measured = settings.scoring in ("removal", "saliency", "blend")
-    if settings.relaxation not in ("gdas", "proximal") or not measured:
+    if settings.relaxation not in ("gdas", "rome", "proximal") or not measured:
         return None
     return (
         f"relaxation '{settings.relaxation}' computes one candidate an edge, so that scoring "

@@ -179,6 +179,20 @@ METHODS: tuple[Method, ...] = (
         recipe="gdas",
     ),
     Method(
+        "rome",
+        "GDAS with sampled edges and several samples a step",
+        "Wang, Chu, Fan, Zhang, Zhang, Yang, Yan: ROME: Robustifying Memory-Efficient NAS via "
+        "Topology Disentanglement and Gradient Accumulation. ICCV 2023",
+        cost=1.05,
+        settings={
+            "architecture": {
+                "relaxation": "rome",
+                "temperature": {"start": 10.0, "end": 0.1},
+                "samples": 7,
+            }
+        },
+    ),
+    Method(
         "pc-darts",
         "candidates on a part of the channels; edge weights",
         "Xu, Xie, Zhang, Chen, Qi, Tian, Xiong: PC-DARTS. ICLR 2020",

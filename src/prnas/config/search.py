@@ -101,6 +101,8 @@ class EvidenceConfig(Section):
     images: Size = 1024  # At most.
     # After every so many epochs, how sharply the loss depends on architecture weights; 0: never.
     curvature: Annotated[int, Field(ge=0, le=MOST_EPOCHS)] = 0
+    # A search of one cycle ends when that has grown by this factor; 0: it does not.
+    curvature_stop: Decay = 0.0
 
 
 class DerivationConfig(Section):
@@ -189,11 +191,19 @@ class SearchConfig(RunConfig):
     @model_validator(mode="after")
     def _curvature_is_defined(self) -> Self:
         relaxation, step = self.architecture.relaxation, self.architecture.step
-        if self.evidence.curvature and relaxation in ("gdas", "proximal", "multinomial"):
+        if self.evidence.curvature and relaxation in ("gdas", "rome", "proximal", "multinomial"):
             raise ValueError(
                 f"evidence.curvature needs a loss that depends smoothly on architecture weights, "
                 f"which relaxation '{relaxation}' does not have"
             )
+        if self.evidence.curvature_stop:
+            if not self.evidence.curvature:
+                raise ValueError("evidence.curvature_stop needs evidence.curvature above 0")
+            if len(self.schedule.cycles) > 1 or self.architecture.scoring != "weights":
+                raise ValueError(
+                    "evidence.curvature_stop is for searches of one cycle that are judged by "
+                    "weights: it goes back to earlier ones, over more epochs than cycles have"
+                )
         if self.evidence.curvature and step in ("none", "sampled"):
             raise ValueError(
                 f"evidence.curvature is of trained architecture weights, and step '{step}' trains "

@@ -36,6 +36,14 @@ class Outcome:
             correct = (logits.argmax(1) == labels).sum()
         return cls(loss.detach(), correct.to(loss.dtype))
 
+    @classmethod
+    def mean(cls, outcomes: Sequence["Outcome"]) -> "Outcome":
+        """Of several passes on the same images."""
+        if len(outcomes) == 1:
+            return outcomes[0]
+        loss = torch.stack([one.loss for one in outcomes]).mean()
+        return cls(loss, torch.stack([one.correct for one in outcomes]).mean())
+
 
 class _OtherProcessFailed(Exception):  # noqa: N818 - not an error of this process
     """Another process ran out of memory in the attempt under way."""

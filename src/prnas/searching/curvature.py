@@ -1,6 +1,12 @@
-"""The curvature of a search's loss after an epoch: how sharply it depends on the architecture."""
+"""The curvature of a search's loss after an epoch: how sharply it depends on the architecture.
 
-from typing import TYPE_CHECKING
+And a search that ends when it has grown: Zela, Elsken, Saikia, Marrakchi, Brox, Hutter:
+Understanding and Robustifying Differentiable Architecture Search. ICLR 2020.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -10,9 +16,62 @@ from prnas.io.memory import is_out_of_memory, recover_memory
 from prnas.nets.curvature import curvature
 from prnas.runs import faults
 from prnas.runs.preparation import torch_generator
+from prnas.space.pools import CellWeights
+from prnas.space.shape import Role
 
 if TYPE_CHECKING:
     from prnas.searching.search import Search
+
+WINDOW = 5  # measurements whose mean is compared
+BACK = 4  # with that of so many measurements before
+FIRST_EPOCH = 10  # before which a search does not end
+
+
+class CurvatureStop:
+    """Ends a search of one cycle when its curvature has grown, with what it had found before."""
+
+    def __init__(self, search: "Search", saved: Mapping[str, Any] | None) -> None:
+        self.search = search
+        # Of each measurement, its value and what stood for the architecture weights.
+        self.values: list[float] = [float(value) for value in (saved or {}).get("values", [])]
+        self.weights: list[dict[Role, CellWeights]] = list((saved or {}).get("weights", []))
+        if len(self.values) != len(self.weights):
+            raise ValueError("each curvature needs the architecture weights that it was of")
+
+    @property
+    def wanted(self) -> bool:
+        return self.search.config.evidence.curvature_stop > 0
+
+    def add(self, value: float | None, weights: dict[Role, CellWeights]) -> None:
+        """What was measured after the epoch under way, if anything was."""
+        if self.wanted and value is not None:
+            self.values.append(value)
+            self.weights.append(weights)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the search is to end now."""
+        limit, epoch = self.search.config.evidence.curvature_stop, self.search.state.position.epoch
+        return self.wanted and epoch >= FIRST_EPOCH and has_grown(self.values, limit)
+
+    @property
+    def before(self) -> dict[Role, CellWeights] | None:
+        """The architecture weights from before it grew."""
+        return self.weights[-1 - BACK] if self.stopped else None
+
+    def state(self) -> dict[str, Any]:
+        """Plain data for a checkpoint."""
+        if not self.values:
+            return {}
+        return {"curvature": {"values": self.values, "weights": self.weights}}
+
+
+def has_grown(values: Sequence[float], limit: float) -> bool:
+    """Whether the mean of the last measurements is `limit` times that of earlier ones, or more."""
+    if len(values) <= BACK:
+        return False
+    now, before = (fmean(part[-WINDOW:]) for part in (values, values[:-BACK]))
+    return before > 0 and now > limit * before
 
 
 def measured_curvature(search: "Search") -> float | None:

@@ -17,7 +17,7 @@ from prnas.runs.preparation import check_sizes, draw_indices, power_cosine, torc
 from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, TruthRecord
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
-from prnas.searching.curvature import measured_curvature
+from prnas.searching.curvature import CurvatureStop, measured_curvature
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.searching.execution import SupernetExecution
@@ -58,6 +58,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         saved = checkpoint.state.get("step") if checkpoint else None
         if saved is not None:
             self.step.load_state(saved)
+        saved = checkpoint.state.get("curvature") if checkpoint else None
+        self.curvature_stop = CurvatureStop(self, saved)
         saved = checkpoint.state.get("decided") if checkpoint else None
         self.selection = SequentialSelection(self, saved)
         saved = checkpoint.state.get("execution") if checkpoint else None
@@ -98,7 +100,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def finish(self) -> None:
         state = self.state
         while not state.position.done:
-            while state.position.epoch < state.cycle.epochs:
+            while state.position.epoch < state.cycle.epochs and not self.curvature_stop.stopped:
                 for group in state.weights_optimizer.param_groups:
                     group["lr"] = self.lr
                 state.supernet.set_skip_dropout(state.cycle.skip_dropout_in(state.position.epoch))
@@ -159,6 +161,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         with state.timed("validation"):
             self.selection.end_epoch()
             facts["curvature"] = measured_curvature(self)
+        self.curvature_stop.add(facts["curvature"], self._architecture_weights())
         with state.timed("other"):
             pools, weights = state.supernet.pools, self._architecture_weights()
             now = derived_now(self.config, pools, weights, self._edge_weights())
@@ -186,6 +189,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def more_state(self) -> dict[str, Any]:
         step = self.step.state()
         own = {**({"step": step} if step else {}), **self.selection.state()}
+        own |= self.curvature_stop.state()
         return {**super().more_state(), **self.execution.state(), **own}
 
     def epoch_work(self) -> list[float]:
@@ -195,6 +199,10 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def _end_cycle(self) -> None:
         state, position = self.state, self.state.position
         pools, weights = state.supernet.pools, self._architecture_weights()
+        if (before := self.curvature_stop.before) is not None:
+            weights = before
+            text = "the curvature has grown: the search ends, with architecture weights from before"
+            self.emit("on_message", f"epoch {state.position.epoch}: {text}")
         self.processes.check_equal(list(state.supernet.parameters()), "weights")
         start = time.perf_counter()
         edges = self._edge_weights()

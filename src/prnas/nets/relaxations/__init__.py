@@ -14,6 +14,7 @@ from prnas.nets.relaxations.gdas import Gdas
 from prnas.nets.relaxations.max_w import MaxW
 from prnas.nets.relaxations.multinomial import Multinomial
 from prnas.nets.relaxations.proximal import Proximal
+from prnas.nets.relaxations.rome import Rome
 from prnas.nets.relaxations.sigmoid import Sigmoid
 from prnas.nets.relaxations.softmax import Softmax
 from prnas.nets.relaxations.threshold import Threshold
@@ -39,6 +40,7 @@ _CLASSES: dict[str, type[Relaxation]] = {
         Sigmoid,
         Dirichlet,
         Gdas,
+        Rome,
     )
 }
 

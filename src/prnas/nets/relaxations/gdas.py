@@ -45,17 +45,17 @@ def one_hot(weights: Tensor) -> Tensor:
     return torch.zeros_like(weights).scatter(0, weights.argmax(0, keepdim=True), 1.0)
 
 
-def straight_through(soft: Tensor) -> Tensor:
-    """1 for the largest, 0 for the others, exactly; gradients pass as if it were `soft`."""
-    hard: Any = _StraightThrough.apply(soft)
-    return hard
+def straight_through(soft: Tensor, hard: Tensor | None = None) -> Tensor:
+    """Exactly `hard`, by default 1 for the largest; gradients pass as if it were `soft`."""
+    made: Any = _StraightThrough.apply(soft, one_hot(soft.detach()) if hard is None else hard)
+    return made
 
 
 class _StraightThrough(Function):
     @staticmethod
-    def forward(ctx: Any, soft: Tensor) -> Tensor:
-        return one_hot(soft)
+    def forward(ctx: Any, soft: Tensor, hard: Tensor) -> Tensor:
+        return hard.clone()
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        return grad
+        return grad, None

@@ -75,5 +75,5 @@ def step_costs(settings: config.ArchitectureConfig) -> tuple[float, float]:
     weights, as measured on a CPU.
     """
     step, relaxation = step_type(settings), relaxation_type(settings)
-    architecture = step.architecture_cost * relaxation.architecture_share
-    return architecture, step.weights_cost * relaxation.weights_share
+    architecture = step.architecture_cost * relaxation.architecture_share * settings.samples
+    return architecture, step.weights_cost * relaxation.weights_share * settings.samples

@@ -36,19 +36,26 @@ class SearchStep(ABC):
     def gradients(self, part: Part, *also: Part) -> Outcome:
         """Gradients of the cross entropy on the next images of a part, for its own parameters.
 
-        And for those of the parts that are named `also`.
+        And for those of the parts that are named `also`. Where a relaxation samples, they may be
+        the mean of several samples' gradients.
         """
         search, state, parts = self.search, self.search.state, (part, *also)
+        samples = search.config.architecture.samples
         images, labels = search.next_images(part)
+        outcomes: list[Outcome] = []
         with state.timed(part), state.supernet.training_only(*parts):
-            with search.processes.autocast():
-                logits = self.logits(images)
-                loss = objective = F.cross_entropy(logits, labels)
-                penalty = self.penalty() if "architecture" in parts else None
-                if penalty is not None:
-                    objective = loss + penalty
-            search.processes.scaled(objective).backward()
-            return Outcome.of(loss, logits, labels)
+            for _ in range(samples):
+                with search.processes.autocast():
+                    logits = self.logits(images)
+                    loss = objective = F.cross_entropy(logits, labels)
+                    penalty = self.penalty() if "architecture" in parts else None
+                    if penalty is not None:
+                        objective = loss + penalty
+                if samples > 1:
+                    objective = objective / samples
+                search.processes.scaled(objective).backward()
+                outcomes.append(Outcome.of(loss, logits, labels))
+        return Outcome.mean(outcomes)
 
     def penalty(self) -> Tensor | None:
         """All that is added to the architecture weights' loss, if anything is."""

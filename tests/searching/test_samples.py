@@ -1,0 +1,48 @@
+"""Steps that average the gradients of several samples."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from prnas.config.search import SearchConfig
+from prnas.config.sections import ComputeConfig
+from prnas.data.dataset import load
+from prnas.runs.attempt import attempt
+from prnas.runs.batch_size import CpuProbe
+from prnas.runs.processes import Processes
+from prnas.runs.run import RunContext
+from prnas.searching.search import Search
+from tests.support.settings import small_config
+
+
+def search_of(images: Path, samples: int) -> Search:
+    settings: dict[str, Any] = {"relaxation": "gdas", "samples": samples}
+    config: SearchConfig = small_config(images, architecture=settings)
+    processes = Processes(ComputeConfig(accelerator="cpu"))
+    data = load(config.images, processes.device, print, 1e9)
+    indices = Search.prepare(config, data, 1)
+    return Search(RunContext(config, data, indices, processes, CpuProbe(None), None))
+
+
+@pytest.mark.parametrize("part", ["weights", "architecture"])
+def test_gradients_are_the_mean_of_single_ones(images: Path, part: Any) -> None:
+    def gradients(samples: int, skipped: int) -> dict[str, torch.Tensor]:
+        """Of as many samples, after those that were skipped."""
+        search = search_of(images, samples)
+        state = search.state
+        state.supernet.train()
+        draws = state.generators["dropout"]
+        for _ in range(skipped):
+            state.supernet.mixing(draws)
+        attempt(search, [part], lambda: search.step.gradients(part))
+        named = state.supernet.named_parameters()
+        return {name: weight.grad for name, weight in named if weight.grad is not None}
+
+    together = gradients(3, 0)
+    singles = [gradients(1, skipped) for skipped in range(3)]
+    assert together.keys() == set().union(*singles)
+    for name, gradient in together.items():
+        parts = [single[name] for single in singles if name in single]
+        assert torch.allclose(gradient, sum(parts) / 3, rtol=1e-4, atol=1e-6), name
