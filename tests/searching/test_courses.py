@@ -1,4 +1,4 @@
-"""What changes from epoch to epoch: dropout of skips, learning rate, temperature; and what does not."""
+"""What changes from epoch to epoch: dropout of skips, learning rate, temperature."""
 
 from pathlib import Path
 from typing import Any
