@@ -21,18 +21,18 @@ def generator(seed: int = 0) -> torch.Generator:
 def test_means_and_variances_are_the_distributions() -> None:
     weights = torch.tensor([1.5, -0.5, 0.0, 0.4], dtype=torch.float64)
     conc = concentration(weights)
-    samples = torch.stack(drawn([conc] * 20_000, generator()))
-    assert torch.allclose(samples.sum(1), torch.ones(20_000, dtype=torch.float64))
+    samples = torch.stack(drawn([conc] * 5_000, generator()))
+    assert torch.allclose(samples.sum(1), torch.ones(5_000, dtype=torch.float64))
     expected = Dirichlet(conc)
     error = (expected.variance / len(samples)).sqrt()
     assert ((samples.mean(0) - expected.mean).abs() < 4 * error).all()
-    assert torch.allclose(samples.var(0), expected.variance, rtol=0.05)
+    assert torch.allclose(samples.var(0), expected.variance, rtol=0.1)
 
 
 def test_the_gradient_of_the_mean_is_the_closed_form() -> None:
     """E[m] = c / sum(c): the mean of pathwise gradients is its derivative."""
     conc = torch.tensor([2.0, 0.7, 1.3], dtype=torch.float64)
-    number = 20_000
+    number = 5_000
     rows = conc.repeat(number).reshape(number, 3).requires_grad_()
     samples = torch.stack(drawn(list(rows.unbind()), generator()))
     (gradients,) = torch.autograd.grad(samples[:, 0].sum(), rows)
