@@ -23,7 +23,7 @@ from prnas.space.pools import Pools
 from prnas.space.schedule import MIN_CELLS
 from prnas.space.shape import Output, Role, width
 
-Active = Mapping[Role, ActiveCell]
+Active = Mapping[Role, ActiveCell | None]  # `None`: all candidates
 
 
 class Supernet(nn.Module):
@@ -258,21 +258,13 @@ class Supernet(nn.Module):
         return self.classified(last)
 
     def _active(self, mixing: Mapping[Role, list[Tensor]]) -> Active | None:
-        found = {role: self.relaxation.active(role, edges) for role, edges in mixing.items()}
-        if self.decided:
-            return {
-                role: tuple(
-                    (self.decided[role, number],)
-                    if (role, number) in self.decided
-                    else (tuple(range(len(mixing[role][number]))) if cell is None else cell[number])
-                    for number in range(len(mixing[role]))
-                )
-                for role, cell in found.items()
-            }
-        active: dict[Role, ActiveCell] = {
-            role: cell for role, cell in found.items() if cell is not None
+        active: dict[Role, ActiveCell | None] = {
+            role: self.relaxation.active(role, edges) for role, edges in mixing.items()
         }
-        return active if len(active) == len(found) else None
+        for (role, edge), index in self.decided.items():
+            cell = active[role] or tuple(tuple(range(len(edge))) for edge in mixing[role])
+            active[role] = (*cell[:edge], (index,), *cell[edge + 1 :])
+        return active if any(cell is not None for cell in active.values()) else None
 
     def entering(self, index: int, before_last: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
         """What a cell reads: its inputs, or what a residual block before it makes of the last."""
