@@ -74,7 +74,7 @@ def test_edges_are_drawn_without_replacement_by_their_softmax() -> None:
     with torch.no_grad():
         node.copy_(torch.tensor([1.0, 0.0, -0.5]))
     p = node.softmax(0).tolist()
-    draws, number, pairs = generator(), 4000, Counter[tuple[int, ...]]()
+    draws, number, pairs = generator(), 1500, Counter[tuple[int, ...]]()
     weights = supernet.architecture_weights("normal")
     for _ in range(number):
         mixing = relaxation.mix("normal", weights, draws)[2:5]

@@ -9,7 +9,9 @@ from prnas.nets.relaxations import CycleProgress
 from prnas.searching.api import start
 from prnas.searching.penalties.beta_decay import beta_loss
 from tests.support.settings import small_config
-from tests.support.watching import assert_same_run, epochs_of, folder_of, without_varying
+from tests.support.watching import folder_of, last_state
+
+CYCLE = {"epochs": 2, "grace_epochs": 1, "morphisms": 0, "candidates": 1}
 
 
 def test_its_gradient_is_the_probability_over_the_number_of_edges() -> None:
@@ -31,10 +33,18 @@ def test_the_published_course() -> None:
 def test_strength_zero_is_darts_to_the_bit_and_more_is_not(images: Path, tmp_path: Path) -> None:
     def folder(name: str, end: float | None) -> Path:
         decay = None if end is None else {"start": 0, "end": end}
-        config = small_config(images, architecture={"beta_decay": decay})
+        config = small_config(
+            images,
+            schedule={"cycles": [CYCLE]},
+            architecture={"beta_decay": decay},
+            evidence={"measure": "none"},
+        )
         return folder_of(start(config, runs=tmp_path, name=name))
 
-    darts = folder("darts", None)
-    assert_same_run(folder("zero", 0.0), darts)
-    strong = epochs_of(folder("strong", 1000.0))
-    assert [without_varying(one) for one in strong] != list(map(without_varying, epochs_of(darts)))
+    def found(name: str, end: float | None) -> dict[str, torch.Tensor]:
+        return last_state(folder(name, end))[1]
+
+    darts, zero, strong = found("darts", None), found("zero", 0.0), found("strong", 1000.0)
+    assert all(torch.equal(tensor, zero[name]) for name, tensor in darts.items())
+    name = "supernet/architecture.normal.0"
+    assert not torch.equal(strong[name], darts[name])

@@ -76,7 +76,7 @@ def test_a_search_ends_by_it_and_goes_on_bit_for_bit(
     assert cycle_end.architecture_weights == state["curvature"]["weights"][5]
     last = tensors["supernet/architecture.normal.0"].double().tolist()
     assert cycle_end.architecture_weights["normal"][0] != last
-    stop = Watch(15, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    stop = Watch(7, lambda: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(Stopped) as caught:
         start(config, runs=tmp_path, name="cut", callbacks=[stop])
     resume(folder_of(caught.value))

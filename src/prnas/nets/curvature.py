@@ -21,11 +21,16 @@ REACH = 0.01  # of the finite difference, in architecture weights
 
 
 def curvature(
-    supernet: Supernet, images: Tensor, labels: Tensor, generator: torch.Generator
+    supernet: Supernet,
+    images: Tensor,
+    labels: Tensor,
+    generator: torch.Generator,
+    reach: float = REACH,
 ) -> float:
     """The largest eigenvalue of the loss's Hessian by the architecture weights, on these images.
 
-    Batch normalisation uses their statistics. Not a bit of the supernet's state changes.
+    Batch normalisation uses their statistics. Differences reach so far that they count the kinks
+    of ReLUs too, as a step does that crosses them. Not a bit of the supernet's state changes.
     """
     weights = supernet.architecture_parameters()
 
@@ -36,11 +41,11 @@ def curvature(
         return _flat([torch.zeros_like(w) if g is None else g for w, g in pairs])
 
     def product(direction: Tensor) -> Tensor:
-        with moved(weights, direction * REACH):
+        with moved(weights, direction * reach):
             ahead = gradient()
-        with moved(weights, direction * -REACH):
+        with moved(weights, direction * -reach):
             behind = gradient()
-        return (ahead - behind) / (2 * REACH)
+        return (ahead - behind) / (2 * reach)
 
     with undisturbed(supernet, training=True), supernet.training_only("architecture"):
         size = sum(weight.numel() for weight in weights)
