@@ -46,7 +46,8 @@ class SearchCell(nn.Module):
     ) -> None:
         super().__init__()
         self.partial, self.auxiliary = partial, 0.0
-        self.role, self.num_nodes, self.output = plan.role, pools.num_nodes, output
+        self.role: Role = plan.role
+        self.num_nodes, self.output = pools.num_nodes, output
         self.num_inputs = pools.shape.inputs
         c = plan.channels
         projections: list[nn.Module] = []

@@ -1,4 +1,5 @@
 """The relaxation of DrNAS (Chen et al., 2021): a distribution of mixing weights is learned."""
+# pyright: reportIncompatibleMethodOverride=false
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,11 @@ from torch.nn import functional as F
 from prnas.nets.devices import to_device
 from prnas.nets.relaxations.base import Relaxation
 from prnas.space.genotype import Role
+
+
+# PyTorch's own distribution takes no generator; these are what it is made of.
+_sample: Any = torch._sample_dirichlet  # pyright: ignore[reportPrivateImportUsage]
+_slope: Any = torch._dirichlet_grad  # pyright: ignore[reportPrivateImportUsage]
 
 
 class Dirichlet(Relaxation):
@@ -66,7 +72,7 @@ class _Sample(Function):
         ctx: Any, generator: torch.Generator, sizes: list[int], concentrations: Tensor
     ) -> Tensor:
         rows = concentrations.detach().cpu().double().split(sizes)
-        samples = [torch._sample_dirichlet(row, generator) for row in rows]
+        samples = [_sample(row, generator) for row in rows]
         ctx.edges = list(zip(samples, rows, strict=True))
         return to_device(torch.cat(samples).to(concentrations.dtype), concentrations.device)
 
@@ -76,6 +82,6 @@ class _Sample(Function):
         rows = grad.cpu().double().split([len(sample) for sample, _ in ctx.edges])
         gradients: list[Tensor] = []
         for (sample, row), along in zip(ctx.edges, rows, strict=True):
-            slope = torch._dirichlet_grad(sample, row, row.sum().expand_as(row).contiguous())
+            slope = _slope(sample, row, row.sum().expand_as(row).contiguous())
             gradients.append(slope * (along - (sample * along).sum()))
         return None, None, to_device(torch.cat(gradients).to(grad.dtype), grad.device)

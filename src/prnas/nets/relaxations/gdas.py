@@ -1,4 +1,5 @@
 """The relaxation of GDAS (Dong and Yang, 2019): one sampled candidate on every edge."""
+# pyright: reportIncompatibleMethodOverride=false
 
 from collections.abc import Sequence
 from typing import Any

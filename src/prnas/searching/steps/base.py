@@ -39,7 +39,8 @@ class SearchStep(ABC):
         And for those of the parts that are named `also`. Where a relaxation samples, they may be
         the mean of several samples' gradients.
         """
-        search, state, parts = self.search, self.search.state, (part, *also)
+        search, state = self.search, self.search.state
+        parts: tuple[Part, ...] = (part, *also)
         samples = search.config.architecture.samples
         images, labels = search.next_images(part)
         outcomes: list[Outcome] = []
