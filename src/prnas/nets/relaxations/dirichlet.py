@@ -14,7 +14,6 @@ from prnas.nets.devices import to_device
 from prnas.nets.relaxations.base import Relaxation
 from prnas.space.genotype import Role
 
-
 # PyTorch's own distribution takes no generator; these are what it is made of.
 _sample: Any = torch._sample_dirichlet  # pyright: ignore[reportPrivateImportUsage]
 _slope: Any = torch._dirichlet_grad  # pyright: ignore[reportPrivateImportUsage]
