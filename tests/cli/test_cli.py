@@ -73,8 +73,16 @@ def test_zoo() -> None:
     for name in zoo.names():
         assert name in text
     assert "2.51 ± 0.09" in text
-    assert "4.018 M" in text
-    assert "650.4 M" in text
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
+    assert rows["pr-darts-dl2"][-4:] == ["4.018", "4.0", "650.4", "0.82"]
+    assert rows["drnas-imagenet"] == ["-", "-", "4.049", "-", "617.9", "-"]
+    assert rows["oles-cifar10"][:3] == ["(2.41", "±", "0.11)"]
+    assert max(map(len, text.splitlines())) <= 96
+    disputed = good("zoo", "mdenas")
+    assert "cell from   tanglang96/MDENAS" in disputed
+    assert "counted are 3.783 M, neither its 4.1 M nor" in disputed
+    assert "the mean over the paper's searches" in good("zoo", "darts-pt-0")
+    assert "none of this very cell" in good("zoo", "oles-cifar100")
     one = good("zoo", "pr-darts-dl2")
     assert "conv 7x7 ×[1] of B1" in one
     assert "4,017,646 parameters, 650,369,664 multiply-accumulates" in one
