@@ -17,7 +17,7 @@ from torch.nn import functional as F
 import prnas
 from prnas.runs.attempt import Outcome, attempt, average
 from prnas.searching.search import Search
-from prnas.searching.step import SearchStep, register
+from prnas.searching.steps import SearchStep, register
 
 TINY = Path(__file__).with_name("tiny.yaml")
 

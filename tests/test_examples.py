@@ -12,14 +12,14 @@ import torch
 import prnas
 from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
-from prnas.nets import relaxation
-from prnas.nets.relaxation import Softmax
+from prnas.nets import relaxations
+from prnas.nets.relaxations import Softmax
 from prnas.runs.named import config_of
 from prnas.runs.run import Stopped
-from prnas.searching import step
+from prnas.searching import steps
 from prnas.searching.api import resume, start
 from prnas.searching.search import Search
-from prnas.searching.step import FirstOrderStep
+from prnas.searching.steps import FirstOrderStep
 from prnas.searching.time_left import epoch_work
 from tests.support.watching import Watch, assert_same_run
 
@@ -59,14 +59,14 @@ def test_the_names_of_prnas_are_taken() -> None:
         pass
 
     with pytest.raises(ValueError, match="'first-order' is a step of prnas"):
-        step.register(OwnStep)
+        steps.register(OwnStep)
     with pytest.raises(ValueError, match="'softmax' is a relaxation of prnas"):
-        relaxation.register(OwnRelaxation)
-    step.register(FirstOrderStep)
-    relaxation.register(Softmax)
+        relaxations.register(OwnRelaxation)
+    steps.register(FirstOrderStep)
+    relaxations.register(Softmax)
     chosen = SearchConfig().architecture
-    assert step.step_type(chosen) is FirstOrderStep
-    assert type(relaxation.make_relaxation(chosen)) is Softmax
+    assert steps.step_type(chosen) is FirstOrderStep
+    assert type(relaxations.make_relaxation(chosen)) is Softmax
 
 
 class SeenError(Exception):

@@ -7,9 +7,9 @@ from random import Random
 import torch
 from torch.nn import functional as F
 
-from prnas.config.search import ArchitectureConfig
+from prnas.config.architecture import ArchitectureConfig
 from prnas.nets import plain_supernet
-from prnas.nets.relaxation import Relaxation, Softmax
+from prnas.nets.relaxations import Relaxation, Softmax
 from prnas.nets.search_cell import ActiveCell
 from prnas.nets.supernet import Supernet
 from prnas.space.change import EdgeChange, Pruned

@@ -1,14 +1,14 @@
 """The config of a search: typed, checked, and enough to repeat the search."""
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
-from prnas.config.choices import ExecutionChoice, Scoring
-from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share, Size
+from prnas.config.architecture import ArchitectureConfig
+from prnas.config.choices import ExecutionChoice
+from prnas.config.numbers import Decay, Portion, Rate, Share, Size
 from prnas.config.sections import (
     BatchConfig,
     ComputeConfig,
@@ -17,13 +17,12 @@ from prnas.config.sections import (
     Section,
     ValidationConfig,
 )
-from prnas.io.errors import reading, suggestion
+from prnas.io.errors import reading
 from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
 from prnas.space.network_plan import check_network
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS, Schedule, paper_schedule
-from prnas.space.scores import Scores, softmax
 from prnas.space.setting import SETTINGS, Setting, named_setting, setting_from_data, setting_to_data
 from prnas.space.shape import DARTS, MAX_NODES, SHAPES, USUAL, Output, ShapeField, shape_data, width
 
@@ -78,45 +77,6 @@ class WeightsConfig(Section):
             raise ValueError(f"lr_min ({self.lr_min}) must not exceed lr ({self.lr})")
         if self.nesterov and not self.momentum:
             raise ValueError("nesterov needs a momentum above 0")
-        return self
-
-
-# The relaxations by name, each with the scores by which it judges candidates; and the steps.
-# A new one has a line here and a class of that name in nets/relaxation.py or searching/step.py.
-RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
-STEPS: list[str] = ["first-order", "none", "sampled"]
-
-
-def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
-    def check(name: str) -> str:
-        if name not in choices:
-            raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
-        return name
-
-    return AfterValidator(check)
-
-
-class ArchitectureConfig(Section):
-    """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
-
-    relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
-    step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
-    lr: RateOrAuto = 6e-4  # "auto": so that the rates of a cycle's steps add up to `travel`.
-    travel: Rate = 1.0  # Without effect if `lr` is a number.
-    betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
-    weight_decay: Decay = 1e-3
-    gradient_norm: Rate = 5.0
-    # What judges candidates at a cycle's end: their architecture weights, or their measured worth.
-    scoring: Scoring = "weights"
-    renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
-
-    @model_validator(mode="after")
-    def _has_something_to_judge_by(self) -> Self:
-        if self.step in ("none", "sampled") and self.scoring in ("weights", "blend"):
-            raise ValueError(
-                f"step '{self.step}' trains no architecture weights, so that scoring "
-                f"'{self.scoring}' would be by chance: set scoring to paths, removal or saliency"
-            )
         return self
 
 

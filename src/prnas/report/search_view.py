@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any, get_args
 
-from prnas.config.search import RELAXATIONS
+from prnas.config.architecture import RELAXATIONS
 from prnas.data.catalog import ABOUT
 from prnas.io.errors import FormatError
 from prnas.report.cycles import Cycles

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from prnas.config.search import SearchConfig
-from prnas.searching.step import step_type
+from prnas.searching.steps import step_costs
 
 TRAINING = 3.0  # forward, and backward with gradients of weights
 SALIENCY = 2.0  # without those
@@ -39,9 +39,9 @@ class Budget:
 def cycle_work(config: SearchConfig, number: int, weights: int, architecture: int) -> float:
     """The work of a cycle, with so many images in each half."""
     cycle = config.schedule.cycles[number]
-    step = step_type(config.architecture)
-    work = step.weights_cost * cycle.epochs
-    work += step.architecture_cost * (cycle.epochs - cycle.grace_epochs)  # on as many images
+    architecture_cost, weights_cost = step_costs(config.architecture)
+    work = weights_cost * cycle.epochs
+    work += architecture_cost * (cycle.epochs - cycle.grace_epochs)  # on as many images
     validated = [config.validation.includes(epoch, cycle.epochs) for epoch in range(cycle.epochs)]
     return TRAINING * weights * work + architecture * sum(validated)
 

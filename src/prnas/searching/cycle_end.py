@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
-from prnas.config.search import RELAXATIONS, SearchConfig
+from prnas.config.architecture import RELAXATIONS
+from prnas.config.search import SearchConfig
 from prnas.runs.records import CycleRecord, Evidence
 from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.statistics import average_statistics, cell_statistics, edge_statistics

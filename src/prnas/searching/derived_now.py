@@ -9,7 +9,8 @@ from itertools import chain
 from math import isfinite
 from random import Random
 
-from prnas.config.search import RELAXATIONS, SearchConfig
+from prnas.config.architecture import RELAXATIONS
+from prnas.config.search import SearchConfig
 from prnas.runs.records import DerivedGenotype
 from prnas.searching.cycle_end import max_skips
 from prnas.space.analysis.distance import edit_distance

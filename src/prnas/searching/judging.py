@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from prnas.config.architecture import RELAXATIONS
 from prnas.config.choices import Scoring
-from prnas.config.search import RELAXATIONS
 from prnas.nets.removal import CandidateIndex, pass_costs
 from prnas.runs.preparation import torch_generator
 from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Worth

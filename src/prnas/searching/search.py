@@ -4,12 +4,12 @@ import time
 from random import Random
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, no_grad
 
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet, halves
 from prnas.io.errors import UserError
-from prnas.nets.relaxation import CycleProgress
+from prnas.nets.relaxations import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
@@ -21,8 +21,9 @@ from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.searching.execution import SupernetExecution
 from prnas.searching.judging import LEAST_HALF, Judging
+from prnas.searching.penalties import make_penalties
 from prnas.searching.state import SearchState
-from prnas.searching.step import make_step
+from prnas.searching.steps import make_step
 from prnas.searching.time_left import epoch_work
 from prnas.searching.travel import architecture_rate
 from prnas.space.nasbench201.truth import truth_of
@@ -50,7 +51,11 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     ) -> None:
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.validation.batch
+        self.penalties = make_penalties(self)
         self.step = make_step(self)
+        saved = checkpoint.state.get("step") if checkpoint else None
+        if saved is not None:
+            self.step.load_state(saved)
         saved = checkpoint.state.get("execution") if checkpoint else None
         self.execution = SupernetExecution(self, saved)
         self._compile()
@@ -137,6 +142,10 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def conclude_epoch(self) -> dict[str, Any]:
         """See what genotype the architecture weights would derive; warn if skips take over."""
         state, before = self.state, self.state.derived
+        with state.timed("other"), no_grad():
+            supernet = state.supernet
+            supernet.relaxation.end_epoch(supernet.all_architecture_weights())
+            self.step.end_epoch()
         facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
         with state.timed("other"):
             pools, weights = state.supernet.pools, self._architecture_weights()
@@ -163,7 +172,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         return {"validation": tally.score}
 
     def more_state(self) -> dict[str, Any]:
-        return {**super().more_state(), **self.execution.state()}
+        step = self.step.state()
+        own = {"step": step} if step else {}
+        return {**super().more_state(), **self.execution.state(), **own}
 
     def epoch_work(self) -> list[float]:
         cycles = range(len(self.config.schedule.cycles))
@@ -201,6 +212,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             state.next_cycle(decision.change, decision.pools)
             self._compile()
             self.execution.start_cycle()
+            self.step.start_cycle()
             self.batch.restart()
             state.epoch.seconds["other"] += time.perf_counter() - start
             state.epoch.seconds["validation"] += measured
@@ -216,13 +228,10 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         return enough and self.config.evidence.measure == "auto"
 
     def _architecture_weights(self) -> dict[Role, CellWeights]:
-        supernet = self.state.supernet
+        judged = self.state.supernet.judged()
         return {
-            role: [
-                edge.detach().cpu().double().tolist()
-                for edge in supernet.architecture_weights(role)
-            ]
-            for role in supernet.pools.roles
+            role: [edge.detach().cpu().double().tolist() for edge in cell]
+            for role, cell in judged.items()
         }
 
     def _compile(self) -> None:

@@ -9,7 +9,7 @@ from torch import nn
 
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet
-from prnas.nets.relaxation import make_relaxation
+from prnas.nets.relaxations import make_relaxation
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.runs.processes import Processes
 from prnas.runs.state import Position, RunState, SavedState, sgd
