@@ -134,6 +134,15 @@ class SearchOptions(RunOptions):
     """Draw the cells to this .svg, .png or .pdf file at the end."""
     seeds: Whole | None = None
     """Search N times, with seeds --seed, --seed + 1, …: a study of one row."""
+    max_params: str | None = None
+    """Parameters that the final network may have, e.g. 3M, at the size of the config's `final`:
+    by default 36 channels and 20 cells, unless the recipe says otherwise."""
+    max_macs: str | None = None
+    """Multiply-accumulates for an image that the final network may take, e.g. 500M."""
+    max_latency: str | None = None
+    """Time for an image that the final network may take, e.g. 20ms; with --latency."""
+    latency: Path | None = None
+    """A table of latencies that `prnas latency` measured on the device that counts."""
 
 
 @dataclass(frozen=True, kw_only=True)

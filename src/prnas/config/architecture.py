@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from prnas.config.choices import Scoring
+from prnas.config.final import CostConfig
 from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto
 from prnas.config.sections import Section
 from prnas.io.errors import suggestion
@@ -82,6 +83,7 @@ class ArchitectureConfig(Section):
     renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
     # Of relaxations that divide architecture weights by it; None: 1.
     temperature: Annotated[Anneal, AfterValidator(_above_zero)] | None = None
+    cost: CostConfig | None = None  # The expected cost of the final network, as a penalty.
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -97,6 +99,12 @@ def _has_something_to_judge_by(settings: ArchitectureConfig) -> str | None:
         f"step '{settings.step}' trains no architecture weights, so that scoring "
         f"'{settings.scoring}' would be by chance: set scoring to paths, removal or saliency"
     )
+
+
+def _cost_has_weights(settings: ArchitectureConfig) -> str | None:
+    if settings.cost is None or settings.step not in ("none", "sampled"):
+        return None
+    return f"cost has no effect with step '{settings.step}', which trains no architecture weights"
 
 
 def _settings_are_used(settings: ArchitectureConfig) -> str | None:
@@ -118,5 +126,6 @@ _BUILT_IN = (frozenset(RELAXATIONS), frozenset(STEPS))
 # Why a combination makes no sense, if it makes none: each rule gives a reason or `None`.
 RULES: list[Callable[[ArchitectureConfig], str | None]] = [
     _has_something_to_judge_by,
+    _cost_has_weights,
     _settings_are_used,
 ]

@@ -10,7 +10,8 @@ from prnas.report.cycles import Cycles
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.certainty import verdict
-from prnas.runs.records import CycleRecord, GenotypeRecord, Record
+from prnas.runs.records import CycleRecord, FitRecord, GenotypeRecord, Record
+from prnas.space.fitting import in_short
 from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import DATA_SETS, truth_of
 from prnas.space.network_size import network_size
@@ -30,6 +31,7 @@ class SearchView(View):
         super().__init__(info)
         self._schedule = _schedule(info.config)
         self._ends: list[CycleRecord] = []
+        self._fit: FitRecord | None = None
         for epochs, grace, *_ in self._schedule:
             self.bands.append(Band(self.planned, self.planned + epochs, grace))
             self.planned += epochs
@@ -47,6 +49,7 @@ class SearchView(View):
                 self._ends.append(record)
             case GenotypeRecord():
                 self.genotype = Genotype.from_json(record.genotype)
+                self._fit = record.fit
                 self.ended = True
             case _:
                 self.epochs.add(record)
@@ -129,7 +132,13 @@ class SearchView(View):
             ("Learning rates", phrase("weights {} to {}, architecture {}", *rates)),
             ("Scoring", self._scoring()),
             ("How sure", verdict(self._ends) if self.ended else None),
+            ("Final network", self._limits_kept()),
         )
+
+    def _limits_kept(self) -> str | None:
+        """What the final network costs, where there are limits on it."""
+        fit = self._fit
+        return None if fit is None else in_short(fit.limits, fit.cost, fit.fits, len(fit.given_up))
 
     def _scoring(self) -> str | None:
         """By what candidates were judged, where it is not their weights alone."""

@@ -11,7 +11,7 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.io.errors import suggestion
 from prnas.models.model import Model
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Score
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, FitRecord, Score
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
 
@@ -87,6 +87,7 @@ class SearchResult:
     epochs: tuple[EpochRecord, ...]
     cycles: tuple[CycleRecord, ...]
     seconds: float
+    fit: FitRecord | None = None  # What limits on the final network made of the genotype.
 
     @property
     def validation_accuracy(self) -> float | None:

@@ -16,6 +16,7 @@ from prnas.config.choices import Execution, Scoring
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json, validated
 from prnas.runs.record_versions import FIRST, VERSION, from_first, to_first, version_of
+from prnas.space.costs import CostKind
 from prnas.space.genotype import Role
 
 _MOST_LINE = 16_000_000  # bytes
@@ -175,11 +176,40 @@ class CycleRecord(_Record):
     evidence: Evidence | None = None
 
 
+class GivenUpEdge(_Record):
+    """An edge on which the genotype differs from the search's own; `None`: not read there."""
+
+    role: Role
+    node: int
+    input: int
+    own: str | None
+    fitting: str | None
+
+
+class FitRecord(_Record):
+    """What limits on the final network made of the genotype.
+
+    Costs are `params`, `macs` and `latency`, in nanoseconds (0 without a table). `own` is the
+    genotype that the search would have chosen without limits; where nothing `fits`, it stays.
+    """
+
+    limits: dict[CostKind, int]
+    fits: bool
+    cost: dict[CostKind, int]
+    strength: float  # total, of all edges that are kept
+    own: dict[str, Any]
+    own_cost: dict[CostKind, int]
+    own_strength: float
+    given_up: list[GivenUpEdge]
+    smallest: dict[CostKind, int] | None = None  # of each kind alone, where nothing fits
+
+
 class GenotypeRecord(_Record):
-    """The end of a search."""
+    """The end of a search; `fit`, if it had limits on the final network."""
 
     type: Literal["genotype"] = "genotype"
     genotype: dict[str, Any]
+    fit: FitRecord | None = None
 
 
 class TruthRecord(_Record):

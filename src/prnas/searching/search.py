@@ -14,18 +14,27 @@ from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
 from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
-from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, TruthRecord
+from prnas.runs.records import (
+    CycleRecord,
+    EpochRecord,
+    FitRecord,
+    GenotypeRecord,
+    Score,
+    TruthRecord,
+)
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.searching.execution import SupernetExecution
 from prnas.searching.judging import LEAST_HALF, Judging
+from prnas.searching.limits import check_limits, final_costs
 from prnas.searching.penalties import make_penalties
 from prnas.searching.state import SearchState
 from prnas.searching.steps import make_step
 from prnas.searching.time_left import epoch_work
 from prnas.searching.travel import architecture_rate
+from prnas.space.fitting import in_words
 from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
@@ -51,6 +60,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     ) -> None:
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.validation.batch
+        self.costs = final_costs(self.config, self.data)
         self.penalties = make_penalties(self)
         self.step = make_step(self)
         saved = checkpoint.state.get("step") if checkpoint else None
@@ -71,6 +81,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
                 "data.images, or set architecture.scoring to weights"
             )
         check_sizes(config, data, len(indices["weights"]), num_processes)
+        check_limits(config, data)
         return indices
 
     @classmethod
@@ -149,7 +160,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
         with state.timed("other"):
             pools, weights = state.supernet.pools, self._architecture_weights()
-            now = derived_now(self.config, pools, weights)
+            now = derived_now(self.config, pools, weights, self.costs)
             if now is None:
                 return facts
             state.derived = now
@@ -192,7 +203,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         # A search that is stopped while it measures decides anew: with the same random numbers.
         decisions = Random()
         decisions.setstate(state.decisions.getstate())
-        rest = (pools, weights, decisions, worths)
+        rest = (pools, weights, decisions, worths, self.costs)
         decision = prune_and_replace(self.config, position.cycle, *rest)
         evidence = judging.evidence(decision) if judging else None
         state.decisions = decisions
@@ -205,7 +216,11 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         if decision.genotype is not None:
             position.done, state.genotype = True, decision.genotype
             state.elapsed += measured
-            self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
+            fit = decision.fit
+            found = FitRecord.model_validate(fit.to_json()) if fit else None
+            self.record(GenotypeRecord(genotype=decision.genotype.to_json(), fit=found))
+            if fit is not None:
+                self.emit("on_message", "\n".join(in_words(fit)))
             if (truth := truth_of(decision.genotype)) is not None:  # all is decided by now
                 self.record(TruthRecord(truth=truth.to_json()))
         else:
@@ -253,6 +268,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             self.records_of(EpochRecord),
             self.records_of(CycleRecord),
             self.state.elapsed,
+            next((one.fit for one in self.records_of(GenotypeRecord)), None),
         )
 
 

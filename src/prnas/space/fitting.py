@@ -300,12 +300,23 @@ def _given_up(own: Genotype, fitting: Genotype) -> tuple[GivenUp, ...]:
     return tuple(found)
 
 
+def in_short(
+    limits: Mapping[CostKind, int], cost: Mapping[CostKind, int], fits: bool, given_up: int
+) -> str:
+    """'2.98 M parameters (limit: 3 M parameters); 4 edges given up for it'."""
+    parts = [f"{shown(kind, cost[kind])} (limit: {shown(kind, limits[kind])})" for kind in limits]
+    if not fits:
+        return f"{', '.join(parts)}: nothing fits"
+    edges = f"; {given_up} edge{'s' if given_up > 1 else ''} changed for it" if given_up else ""
+    return ", ".join(parts) + edges
+
+
 def in_words(fit: Fit) -> list[str]:
     """What a person should know of it, a sentence a line."""
     too_much = fit.limits.exceeded(fit.own_cost)
     if not too_much:
-        parts = [f"{shown(kind, fit.cost.of(kind))}" for kind in fit.limits.kinds]
-        return [f"the network is within its limits: {', '.join(parts)}"]
+        parts = [shown(kind, fit.cost.of(kind)) for kind in fit.limits.kinds]
+        return [f"the final network is within its limits: {', '.join(parts)}"]
     over = ", ".join(
         f"{shown(kind, fit.own_cost.of(kind))} (limit: {shown(kind, fit.limits.of(kind) or 0)})"
         for kind in too_much
@@ -319,7 +330,7 @@ def in_words(fit: Fit) -> list[str]:
         f"with {share} of the total strength ({fit.strength:.4g} of {fit.own_strength:.4g}). "
         "Given up:"
     ]
-    return [*lines, *map(_changed, fit.given_up)]
+    return [*lines, *(_changed(one, fit.own.shape.inputs) for one in fit.given_up)]
 
 
 def _nothing(fit: Fit, over: str) -> str:
@@ -342,10 +353,15 @@ def _nothing(fit: Fit, over: str) -> str:
     )
 
 
-def _changed(one: GivenUp) -> str:
-    place = f"{one.role} cell, node {one.node}, input {one.input}"
+def _changed(one: GivenUp, inputs: int) -> str:
+    place = f"{one.role} cell, {_state(one.input, inputs)} to {_state(one.node, inputs)}"
     if one.own is None:
-        return f"  {place}: now read, by {one.fitting}"
+        return f"  {place}: {one.fitting}, in place of another input"
     if one.fitting is None:
-        return f"  {place}: no longer read (it was by {one.own})"
+        return f"  {place}: nothing in place of {one.own}"
     return f"  {place}: {one.fitting} in place of {one.own}"
+
+
+def _state(state: int, inputs: int) -> str:
+    """As in pictures: the cells before, then the nodes."""
+    return f"c(k-{inputs - state})" if state < inputs else f"B{state - inputs + 1}"
