@@ -72,6 +72,16 @@ def recipes(name: str | None = None, /, *, as_json: AsJson = False) -> None:
     run_recipes(name, as_json)
 
 
+def methods(name: str | None = None, /, *, as_json: AsJson = False) -> None:
+    """List the ways to search, what a step of each costs, and where it comes from; or show one.
+
+    :param name: A method; all of them without it.
+    """
+    from prnas.commands.methods import run
+
+    run(name, as_json)
+
+
 def data(
     name: Annotated[str | None, DATA] = None, /, *, given: options.DataOptions | None = None
 ) -> None:
@@ -181,7 +191,7 @@ def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> No
 
 
 COMMANDS = (
-    *(space, zoo, truth, draw, recipes, data, config),
+    *(space, zoo, truth, draw, methods, recipes, data, config),
     *(search, retrain, study),
     *(evaluate, predict, export),
     *(report, watch, records),

@@ -7,26 +7,39 @@ from pydantic import AfterValidator, Field, model_validator
 
 from prnas.config.choices import Scoring
 from prnas.config.final import CostConfig
-from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto
+from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share
 from prnas.config.sections import Section
 from prnas.io.errors import suggestion
-from prnas.space.scores import Scores, softmax
+from prnas.space.scores import Scores, exponential, identity, softmax
 
 # The relaxations by name, each with the scores by which it judges candidates; and the steps.
 # A new one has a line here and a class of that name in nets/relaxations or searching/steps.
 RELAXATIONS: dict[str, Scores] = {
     "softmax": softmax,
+    "concrete": softmax,
+    "max-w": softmax,
+    "multinomial": identity,
+    "proximal": identity,
+    "threshold": exponential,
 }
 STEPS: list[str] = [
     "first-order",
     "none",
     "sampled",
+    "second-order",
+    "one-level",
+    "multinomial",
 ]
+UNTRAINED = ("none", "sampled", "multinomial")  # steps without gradients of architecture weights
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
-    "temperature": (),
+    "temperature": ("concrete", "threshold"),
+    "threshold": ("threshold",),
 }
-_OF_STEPS: dict[str, tuple[str, ...]] = {}
+_OF_STEPS: dict[str, tuple[str, ...]] = {
+    "resource_penalty": ("first-order", "second-order", "one-level"),
+    "transfer": ("multinomial",),
+}
 
 
 def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
@@ -84,6 +97,11 @@ class ArchitectureConfig(Section):
     # Of relaxations that divide architecture weights by it; None: 1.
     temperature: Annotated[Anneal, AfterValidator(_above_zero)] | None = None
     cost: CostConfig | None = None  # The expected cost of the final network, as a penalty.
+    # Relaxation threshold: the share of the even probability below which candidates are left out.
+    threshold: Portion = 0.4
+    # Step multinomial: what a better candidate takes of a worse one's probability after an epoch.
+    transfer: Share = 0.01
+    resource_penalty: Decay = 0.0  # Of what the mixed candidates cost, as in SNAS.
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -102,7 +120,7 @@ def _has_something_to_judge_by(settings: ArchitectureConfig) -> str | None:
 
 
 def _cost_has_weights(settings: ArchitectureConfig) -> str | None:
-    if settings.cost is None or settings.step not in ("none", "sampled"):
+    if settings.cost is None or settings.step not in UNTRAINED:
         return None
     return f"cost has no effect with step '{settings.step}', which trains no architecture weights"
 
@@ -122,10 +140,43 @@ def _settings_are_used(settings: ArchitectureConfig) -> str | None:
     return None
 
 
+def _probabilities_are_moved(settings: ArchitectureConfig) -> str | None:
+    """What each of the two needs of the other."""
+    if (settings.relaxation == "multinomial") == (settings.step == "multinomial"):
+        return None
+    if settings.step == "multinomial":
+        return (
+            "step 'multinomial' moves probabilities, which only relaxation 'multinomial' has, got "
+            f"'{settings.relaxation}'"
+        )
+    return (
+        "relaxation 'multinomial' holds probabilities, which gradients would spoil: it needs step "
+        f"'multinomial', got '{settings.step}'"
+    )
+
+
+def _mixes_something(settings: ArchitectureConfig) -> str | None:
+    """Steps that train no architecture weights go with few relaxations."""
+    relaxation = settings.relaxation
+    if settings.step == "sampled" and relaxation in _BUILT_IN[0] - {"softmax", "multinomial"}:
+        return (
+            f"step 'sampled' trains single candidates, so that relaxation '{relaxation}' has "
+            "nothing to mix: use softmax"
+        )
+    if settings.step == "none" and relaxation in ("proximal", "threshold"):
+        return (
+            f"step 'none' trains no architecture weights, without which relaxation '{relaxation}' "
+            "would choose by chance: use softmax"
+        )
+    return None
+
+
 _BUILT_IN = (frozenset(RELAXATIONS), frozenset(STEPS))
 # Why a combination makes no sense, if it makes none: each rule gives a reason or `None`.
 RULES: list[Callable[[ArchitectureConfig], str | None]] = [
     _has_something_to_judge_by,
     _cost_has_weights,
     _settings_are_used,
+    _probabilities_are_moved,
+    _mixes_something,
 ]

@@ -72,6 +72,9 @@ class WeightsConfig(Section):
     nesterov: bool = False
     weight_decay: Decay = 3e-4
     gradient_norm: Rate = 5.0
+    # Base of the power that bends the cosine, as in sharpDARTS; 1: the cosine itself.
+    cosine_power: Annotated[float, Field(ge=1, le=1_000)] = 1.0
+    warmup_epochs: Annotated[int, Field(ge=0, le=100_000)] = 0  # Of each cycle, from lr_min up.
 
     @model_validator(mode="after")
     def _falls(self) -> Self:
@@ -138,6 +141,26 @@ class SearchConfig(RunConfig):
     def _pools_reach_their_sizes(self) -> Self:
         if problems := self.schedule.pool_problems(len(self.space.initial_pool)):
             raise ValueError("schedule." + "; schedule.".join(problems))
+        return self
+
+    @model_validator(mode="after")
+    def _warm_up_ends(self) -> Self:
+        warm_up = self.weights.warmup_epochs
+        shortest = min(cycle.epochs for cycle in self.schedule.cycles)
+        if warm_up and warm_up >= shortest:
+            raise ValueError(
+                f"weights.warmup_epochs ({warm_up}) must be fewer than the epochs of every cycle "
+                f"({shortest})"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _gradients_have_no_scale(self) -> Self:
+        if self.architecture.step == "second-order" and self.compute.precision == "16-mixed":
+            raise ValueError(
+                "architecture.step 'second-order' takes differences of gradients, which the "
+                "scaled ones of compute.precision 16-mixed do not allow: use bf16-mixed or 32-true"
+            )
         return self
 
     @model_validator(mode="after")

@@ -120,6 +120,7 @@ class Supernet(nn.Module):
     def reset_architecture(self) -> None:
         """Architecture weights as a cycle begins: all candidates of an edge weigh the same."""
         like = self.classifier.weight
+        self.relaxation.pools = self.pools
         for role in self.pools.roles:
             sizes = [len(edge.candidates) for edge in self.pools.cell(role).edges]
             self.architecture[role] = nn.ParameterList(

@@ -61,7 +61,11 @@ def prune_and_replace(
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
     evolved: dict[Role, tuple[CellPools, CellChange]] = {
         role: pools.cell(role).evolve(
-            weights[role], *rule, scores=scores, worths=worths[role] if worths else None
+            weights[role],
+            *rule,
+            scores=scores,
+            worths=worths[role] if worths else None,
+            protect_conv=cycle.protect_conv,
         )
         for role in pools.roles
     }

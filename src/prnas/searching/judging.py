@@ -58,7 +58,7 @@ class Judging:
                     pool.candidates,
                     self.keep,
                     weights=self.scores[role, i] if self.scoring == "blend" else None,
-                    protect_conv=not self.last,
+                    protect_conv=not self.last and cycle.protect_conv,
                     no_zero=self.no_zero,
                 )
                 for role in pools.roles

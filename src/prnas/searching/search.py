@@ -13,7 +13,7 @@ from prnas.nets.relaxations import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
-from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
+from prnas.runs.preparation import check_sizes, draw_indices, power_cosine, torch_generator
 from prnas.runs.records import (
     CycleRecord,
     EpochRecord,
@@ -107,6 +107,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             while state.position.epoch < state.cycle.epochs:
                 for group in state.weights_optimizer.param_groups:
                     group["lr"] = self.lr
+                state.supernet.set_skip_dropout(state.cycle.skip_dropout_in(state.position.epoch))
                 self.train_epoch()
                 self.end_epoch()
             self._end_cycle()
@@ -127,7 +128,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def lr(self) -> float:
         weights = self.config.weights
         epoch, epochs = self.state.position.epoch, self.state.cycle.epochs
-        return cosine(weights.lr, weights.lr_min, epoch, epochs)
+        course = (weights.cosine_power, weights.warmup_epochs)
+        return power_cosine(weights.lr, weights.lr_min, epoch, epochs, *course)
 
     @property
     def architecture_rate(self) -> float:
@@ -155,6 +157,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         state, before = self.state, self.state.derived
         with state.timed("other"), no_grad():
             supernet = state.supernet
+            supernet.relaxation.progress = self.progress
             supernet.relaxation.end_epoch(supernet.all_architecture_weights())
             self.step.end_epoch()
         facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}

@@ -94,7 +94,7 @@ class SearchState(RunState):
     def _start_cycle(self) -> None:
         """Optimizers start afresh with every cycle."""
         weights, architecture = self.config.weights, self.config.architecture
-        self.supernet.set_skip_dropout(self.cycle.skip_dropout)
+        self.supernet.set_skip_dropout(self.cycle.skip_dropout_in(self.position.epoch))
         self.weight_parameters = self.supernet.weight_parameters()
         self.architecture_parameters = self.supernet.architecture_parameters()
         self.weights_optimizer = sgd(

@@ -8,7 +8,12 @@ drawn and the genotype derived.
 from prnas.config import architecture as config
 from prnas.config.architecture import ArchitectureConfig
 from prnas.nets.relaxations.base import CycleProgress, Relaxation
+from prnas.nets.relaxations.concrete import Concrete
+from prnas.nets.relaxations.max_w import MaxW
+from prnas.nets.relaxations.multinomial import Multinomial
+from prnas.nets.relaxations.proximal import Proximal
 from prnas.nets.relaxations.softmax import Softmax
+from prnas.nets.relaxations.threshold import Threshold
 
 __all__ = [
     "CycleProgress",
@@ -23,8 +28,13 @@ _CLASSES: dict[str, type[Relaxation]] = {
     kind.name: kind
     for kind in (
         Softmax,
+        Concrete,
+        MaxW,
+        Multinomial,
+        Proximal,
+        Threshold,
     )
-}  # fmt: skip
+}
 
 
 def register(kind: type[Relaxation]) -> None:

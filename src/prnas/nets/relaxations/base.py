@@ -52,6 +52,7 @@ class Relaxation(nn.Module):
     # estimates of the time left.
     architecture_share: ClassVar[float] = 1.0
     weights_share: ClassVar[float] = 1.0
+    pools: Pools  # those of the cycle, set before `initial` and `reset` are called
 
     def __init__(self, settings: ArchitectureConfig) -> None:
         super().__init__()
@@ -60,6 +61,12 @@ class Relaxation(nn.Module):
         # The parts that the pass under way computes gradients for (`Supernet.training_only`);
         # none when the supernet is evaluated or measured.
         self.trained: tuple[Part, ...] = ()
+
+    @property
+    def temperature(self) -> float:
+        """The temperature of the present epoch."""
+        anneal = self.settings.temperature
+        return 1.0 if anneal is None else self.progress.annealed(anneal)
 
     def mix(
         self, role: Role, weights: Sequence[Tensor], generator: torch.Generator | None

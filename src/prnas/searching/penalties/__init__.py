@@ -6,13 +6,15 @@ Each has a file of its own here, and an entry in `_CLASSES`.
 from typing import TYPE_CHECKING
 
 from prnas.searching.penalties.base import Penalty
+from prnas.searching.penalties.expected_cost import ExpectedCost
+from prnas.searching.penalties.resources import ResourcePenalty
 
 if TYPE_CHECKING:
     from prnas.searching.search import Search
 
 __all__ = ["Penalty", "make_penalties"]
 
-_CLASSES: tuple[type[Penalty], ...] = ()
+_CLASSES: tuple[type[Penalty], ...] = (ResourcePenalty, ExpectedCost)
 
 
 def make_penalties(search: "Search") -> list[Penalty]:

@@ -10,7 +10,10 @@ from prnas.config import architecture as config
 from prnas.nets.relaxations import relaxation_type
 from prnas.searching.steps.base import Part, SearchStep
 from prnas.searching.steps.first_order import FirstOrderStep, WeightStep
+from prnas.searching.steps.multinomial import MultinomialStep
+from prnas.searching.steps.one_level import OneLevelStep
 from prnas.searching.steps.sampled import SampledStep
+from prnas.searching.steps.second_order import SecondOrderStep
 
 if TYPE_CHECKING:
     from prnas.searching.search import Search
@@ -33,6 +36,9 @@ _CLASSES: dict[str, type[SearchStep]] = {
         FirstOrderStep,
         WeightStep,
         SampledStep,
+        SecondOrderStep,
+        OneLevelStep,
+        MultinomialStep,
     )
 }
 

@@ -44,18 +44,25 @@ class SearchStep(ABC):
             with search.processes.autocast():
                 logits = self.logits(images)
                 loss = objective = F.cross_entropy(logits, labels)
-                penalty = self.penalty() if "architecture" in parts else None
-                if penalty is not None:
-                    objective = loss + penalty
+                if "architecture" in parts:
+                    objective = self.objective(loss)
             search.processes.scaled(objective).backward()
             return Outcome.of(loss, logits, labels)
+
+    def objective(self, loss: Tensor) -> Tensor:
+        """The architecture weights' loss: the cross entropy, and whatever else the config wants."""
+        for penalty in self.search.penalties:
+            if (factor := penalty.factor()) is not None:
+                loss = loss * factor
+        term = self.penalty()
+        return loss if term is None else loss + term
 
     def penalty(self) -> Tensor | None:
         """All that is added to the architecture weights' loss, if anything is."""
         total = self.search.state.supernet.penalty()
         for penalty in self.search.penalties:
-            term = penalty()
-            total = term if total is None else total + term
+            if (term := penalty()) is not None:
+                total = term if total is None else total + term
         return total
 
     def logits(self, images: Tensor) -> Tensor:
