@@ -183,6 +183,22 @@ class StudyOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LatencyOptions(Options):
+    data: str | None = None
+    """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""
+    data_root: DataRoot = None
+    overrides: Overrides = ()
+    """Override a value of the recipe, e.g. --set final.channels=16. May be repeated."""
+    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("latency.json")
+    """The JSON file to write the table to."""
+    repeats: Annotated[int, whole(2, 10_000)] = 20
+    """How many times everything is timed; the median counts."""
+    accelerator: Device = "auto"
+    threads: Threads = None
+    """CPU threads, as many as the network will have."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(Options):
     data: str | None = None
     """The data set. Default: that of the model's training."""

@@ -5,6 +5,7 @@ and what stands around them; no more than an approximation, since a device may o
 caches know what came before.
 """
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -84,6 +85,25 @@ class LatencyFile:
 
 _ADAPTER: TypeAdapter[LatencyTable] = TypeAdapter(LatencyTable)
 _FILE_ADAPTER: TypeAdapter[LatencyFile] = TypeAdapter(LatencyFile)
+
+
+def dumps(file: LatencyFile) -> str:
+    """JSON text, with a line for each operation."""
+    data = file.to_json()
+    measured, table = data.pop("measured"), data["table"]
+    operations = table.pop("operations")
+    lines = ",\n".join(f"   {json.dumps(name)}: {time}" for name, time in operations.items())
+    rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in measured.items())
+    head = json.dumps(table, ensure_ascii=False).removesuffix("}")
+    rest = "".join(
+        f" {json.dumps(name)}: {json.dumps(data[name], ensure_ascii=False)},\n"
+        for name in data
+        if name != "table"
+    )
+    return (
+        f'{{\n{rest} "table": {head}, "operations": {{\n{lines}\n  }}}},\n'
+        f' "measured": {{\n{rows}\n }}\n}}\n'
+    )
 
 
 def read_latency_file(path: Path) -> LatencyFile:

@@ -86,7 +86,7 @@ def expected(
     costs: Mapping[Role, Sequence[Tensor]],
     shape: CellShape,
 ) -> Tensor:
-    """The mean cost of cells drawn as candidates are mixed: of each node, so many edges as it keeps.
+    """The mean cost of cells drawn as candidates are mixed, with as many edges as nodes keep.
 
     A node's mixing weights count by their share of all of them, on all its edges. So with a softmax
     each edge is kept with the same probability; with weights on edges too, by these.
