@@ -13,8 +13,8 @@ class Method:
     """A way to search, or an option of any way.
 
     `cost` is what a step takes, architecture and weights, relative to first-order DARTS with the
-    same candidates and images: an estimate, the sum of its passes. `settings` has the sections and
-    keys that switch it on in any search, as plain data.
+    same candidates and images: an estimate, the sum of its passes. `settings` has the sections (or
+    parts of them, by their dotted paths) and keys that switch it on in any search, as plain data.
     """
 
     name: str
@@ -71,6 +71,13 @@ METHODS: tuple[Method, ...] = (
         "p-darts",
         "the network grows while pools shrink; dropout on skips",
         "Chen, Xie, Wu, Tian: Progressive Differentiable Architecture Search. ICCV 2019",
+        settings={
+            "schedule.cycles.1": {
+                "skip_dropout": 0.4,
+                "skip_dropout_decay": 0.2,
+                "protect_conv": False,
+            }
+        },
         recipe="p-darts",
     ),
     Method(
@@ -125,6 +132,13 @@ METHODS: tuple[Method, ...] = (
         "Search. 2019",
         settings={"architecture": {"relaxation": "max-w"}, "weights": {"cosine_power": 2.0}},
         recipe="sharpdarts",
+    ),
+    Method(
+        "expected-cost",
+        "the final network's expected cost is a part of the loss",
+        "Cai, Zhu, Han: ProxylessNAS: Direct Neural Architecture Search on Target Task and "
+        "Hardware. ICLR 2019",
+        settings={"architecture": {"cost": {"of": "params", "weight": 0.2, "reference": "3M"}}},
     ),
 )
 
