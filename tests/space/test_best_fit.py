@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import combinations, product
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -68,18 +69,21 @@ def test_nothing_within_the_bounds_is_better(problem: tuple[list[Group], Costs])
         assert sum(option is not None for option in options) == group.number
 
 
-@given(problems(), st.lists(st.integers(0, 2**30), min_size=3, max_size=3))
+@given(problems(), st.lists(st.sampled_from([0, 1, 2, 3, 2**20]), min_size=6, max_size=6))
 def test_prices_save_time_and_change_nothing(
-    problem: tuple[list[Group], Costs], prices: list[int]
+    problem: tuple[list[Group], Costs], numbers: list[int]
 ) -> None:
+    """Whatever they are, and whatever choice was found with others before."""
     groups, bounds = problem
     expected = best_fit(groups, bounds)
+    first, last = ([number << 24 for number in part] for part in (numbers[:3], numbers[3:]))
+
+    def prices(relaxed: Any) -> list[int]:
+        relaxed._solve(first[: len(bounds)])  # which remembers it if it is within the bounds
+        return last[: len(bounds)]
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            module._Relaxed,  # pyright: ignore[reportPrivateUsage]
-            "good_prices",
-            lambda self: prices[: len(self.bounds)],
-        )
+        patch.setattr(module._Relaxed, "good_prices", prices)  # pyright: ignore
         found = best_fit(groups, bounds)
     assert (found is None) == (expected is None)
     if found is not None and expected is not None:

@@ -76,8 +76,9 @@ def best_fit(groups: Sequence[Group], bounds: Costs) -> Choice | None:
             group, index, states, bounds, _Pruning(least, ahead, prices, known, flat)
         )
         flat += len(group.slots) + 1
-    if states:  # all of them are better than what was known
-        best = max(states, key=lambda state: state.value)
+    for state in states:  # the bound, which overestimates, keeps some that are no better
+        if best is None or state.value > best.value:
+            best = state
     return None if best is None else _choice(groups, best)
 
 
