@@ -5,7 +5,7 @@ from itertools import combinations, product
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prnas.space import best_fit as module
@@ -69,6 +69,8 @@ def test_nothing_within_the_bounds_is_better(problem: tuple[list[Group], Costs])
         assert sum(option is not None for option in options) == group.number
 
 
+# The best is known, and the bound at this price does not rule out what is worse.
+@example(([Group(((Option(1, (0,)), Option(2, (2,))),), 1)], (2,)), [0, 0, 0, 1, 0, 0])
 @given(problems(), st.lists(st.sampled_from([0, 1, 2, 3, 2**20]), min_size=6, max_size=6))
 def test_prices_save_time_and_change_nothing(
     problem: tuple[list[Group], Costs], numbers: list[int]
