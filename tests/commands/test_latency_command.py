@@ -30,7 +30,13 @@ def test_mistakes(here: Cli, arguments: list[str], said: str, tmp_path: Path) ->
 
 def test_from_a_measurement_to_a_search_within_a_limit(here: Cli, tmp_path: Path) -> None:
     images = write_images(tmp_path / "images.npz")
-    config = small_config(images, final={"cells": 3, "channels": 4}).to_data()
+    cycles = [{"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}]
+    config = small_config(
+        images,
+        final={"cells": 3, "channels": 4},
+        schedule={"cycles": cycles},
+        evidence={"measure": "none"},
+    ).to_data()
     (tmp_path / "small.yaml").write_text(dump_yaml(config))
     out = here.good("latency", "small.yaml", "--repeats", "2", "-o", "table.json")
     assert "4 channels, 3 cells, 3x8x8 images" in out

@@ -126,6 +126,8 @@ def costly(images: Path, /, **cost: Any) -> Any:
     return small_config(
         images,
         network={"nodes": 2},
+        schedule={"cycles": [{"epochs": 2, "grace_epochs": 0, "morphisms": 0, "candidates": 1}]},
+        evidence={"measure": "none"},
         architecture={"lr": "auto", "travel": 3.0, "cost": cost or None},
         final={"cells": 5, "channels": 8},
     )
@@ -135,7 +137,7 @@ def costly(images: Path, /, **cost: Any) -> Any:
     "cost",
     [
         {"of": "params", "weight": 100.0, "reference": "10k"},
-        {"of": "macs", "weight": 200.0, "reference": "400k", "form": "log-power"},
+        {"of": "macs", "weight": 20.0, "reference": "50k", "form": "log-power"},
     ],
 )
 def test_a_heavy_penalty_finds_a_smaller_network(
@@ -150,7 +152,7 @@ def test_a_heavy_penalty_finds_a_smaller_network(
     # The loss that is told is the cross entropy, without the penalty.
     first = next(one for one in cheap.epochs if "architecture" in one.scores)
     assert first.scores["architecture"].loss < 3
-    stop = Watch(7, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    stop = Watch(4, lambda: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(Stopped) as caught:
         start(config, runs=tmp_path, callbacks=[stop])
     folder = folder_of(caught.value)
@@ -160,7 +162,8 @@ def test_a_heavy_penalty_finds_a_smaller_network(
 
 def test_without_it_nothing_changes(images: Path) -> None:
     """Not even where limits make costs known."""
-    one = prnas.search(small_config(images))
-    other = prnas.search(small_config(images, final={"max_params": "1G"}))
+    one = prnas.search(costly(images))
+    limited = costly(images).override(["final.max_params=1G"])
+    other = prnas.search(limited)
     assert [epoch.scores for epoch in one.epochs] == [epoch.scores for epoch in other.epochs]
     assert one.genotype == other.genotype

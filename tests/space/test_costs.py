@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from prnas.space import zoo
 from prnas.space.costs import Cost, Costs, shown
 from prnas.space.final_network import FinalNetwork
-from prnas.space.genotype import Genotype
+from prnas.space.genotype import Cell, Genotype
 from prnas.space.latency import LatencyTable, key
 from prnas.space.network_plan import Stem
 from prnas.space.network_size import network_size
 from prnas.space.operations import Conv, Skip, Zero
+from prnas.space.shape import Role
 from tests.support.strategies import shaped_genotypes
 
 
@@ -27,7 +28,7 @@ def test_costs_add_up_to_the_size_of_the_network(
     """Also in shapes where normal cells reduce, and in residual networks."""
     shape, nodes = genotype.shape, genotype.normal.num_nodes
     states = tuple(shape.nodes(nodes))
-    cells = {
+    cells: dict[Role, Cell] = {
         role: replace(genotype.cell(role), concat=states)
         for role in shape.roles
         if genotype.cell(role).num_nodes == nodes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prnas.space.costs import Cost, Costs
+from prnas.space.costs import Cost, CostKind, Costs
 from prnas.space.derivation import RankedEdge, derive
 from prnas.space.edge_pool import EdgePool
 from prnas.space.final_network import FinalNetwork
@@ -223,8 +223,8 @@ def with_limit(params: int) -> tuple[Genotype, list[str], str]:
     genotype, _, fit = derive_fitting(
         pools, weights, Random(0), costs, NetworkLimits(params=params)
     )
-    limits = {kind: fit.limits.of(kind) or 0 for kind in fit.limits.kinds}
-    cost = {kind: fit.cost.of(kind) for kind in fit.limits.kinds}
+    limits: dict[CostKind, int] = {kind: fit.limits.of(kind) or 0 for kind in fit.limits.kinds}
+    cost: dict[CostKind, int] = {kind: fit.cost.of(kind) for kind in fit.limits.kinds}
     return genotype, in_words(fit), in_short(limits, cost, fit.fits, len(fit.given_up))
 
 

@@ -133,7 +133,7 @@ def test_every_published_result() -> None:
         "mdenas": ((2.55, None), None, 4.1, 0.16),
         "asap": (None, None, None, 0.2),
         **{f"darts-minus-{number}": (None, None, None, 0.4) for number in range(5)},
-        "darts-minus-cifar100": (None, None, None, 0.4),
+        "darts-minus-c100": (None, None, None, 0.4),
     }
 
 

@@ -24,9 +24,9 @@ def run(name: str | None, as_json: bool) -> None:
             _cifar10(entry),
             percent(entry.cifar100_error),
             f"{size.parameters / 1e6:.3f}",
-            _or_dash(entry.published_parameters),
+            "-" if entry.published_parameters is None else str(entry.published_parameters),
             f"{size.macs / 1e6:.1f}",
-            _or_dash(entry.gpu_days),
+            "-" if entry.gpu_days is None else f"{entry.gpu_days:g}",
         ]
         for name, entry in entries.items()
         for size in (network_size(entry.genotype),)
@@ -49,10 +49,6 @@ def _cifar10(entry: ZooEntry) -> str:
     if entry.cifar10_error is None and entry.method_error is not None:
         return f"({percent(entry.method_error)})"
     return percent(entry.cifar10_error)
-
-
-def _or_dash(number: float | None) -> str:
-    return "-" if number is None else str(number)
 
 
 def percent(error: Error | None) -> str:

@@ -137,9 +137,11 @@ class CostConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _with_units(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or "reference" not in data:
+        if not isinstance(data, dict):
             return data
         fields = cast(dict[str, Any], data)
+        if "reference" not in fields:
+            return fields
         read = _milliseconds if fields.get("of") == "latency" else _amount
         return {**fields, "reference": read(fields["reference"])}
 

@@ -171,27 +171,19 @@ class _Problem:
     def best(self) -> Choice | None:
         """The choice of the greatest strength within the limits."""
         kinds, around = self.limits.kinds, self.costs.around
-
-        def amounts(role: Role, edge: RankedEdge, op: Operation) -> Amounts:
-            cost = self.costs.of(role, edge.input, op)
-            return (*(cost.of(kind) for kind in kinds), *self._skips(role, edge, op))
-
         bounds = [(self.limits.of(kind) or 0) - around.of(kind) for kind in kinds]
         edges = [edge for _, edges, _ in self.nodes for edge in edges]
         largest = max(abs(value) for edge in edges for value in strengths(edge))
         unit = _UNITS / (largest or 1.0)
-        return best_fit(self._groups(amounts, unit), (*bounds, *self.max_skips.values()))
+        return best_fit(
+            self._groups(self._amounts(kinds), unit), (*bounds, *self.max_skips.values())
+        )
 
     def smallest(self) -> Cost:
         """The least cost of each kind, on its own, with no more skips than are allowed."""
         least: dict[CostKind, int] = {}
         for kind in self.costs.kinds:
-
-            def amounts(role: Role, edge: RankedEdge, op: Operation) -> Amounts:
-                cost = self.costs.of(role, edge.input, op).of(kind)  # noqa: B023 - used at once
-                return (cost, *self._skips(role, edge, op))
-
-            groups = self._groups(amounts)
+            groups = self._groups(self._amounts((kind,)))
             everything = sum(
                 option.costs[0] for group in groups for slot in group.slots for option in slot
             )
@@ -222,8 +214,17 @@ class _Problem:
         }
         return edges_of, nodes
 
-    def _skips(self, role: Role, edge: RankedEdge, op: Operation) -> Amounts:
-        return tuple(_skips(bounded, role, edge, op) for bounded in self.max_skips)
+    def _amounts(
+        self, kinds: Sequence[CostKind]
+    ) -> Callable[[Role, RankedEdge, Operation], Amounts]:
+        """The costs of these kinds, and the skips that are bounded."""
+
+        def amounts(role: Role, edge: RankedEdge, op: Operation) -> Amounts:
+            cost = self.costs.of(role, edge.input, op)
+            skips = (_skips(bounded, role, edge, op) for bounded in self.max_skips)
+            return (*(cost.of(kind) for kind in kinds), *skips)
+
+        return amounts
 
     def _groups(
         self, amounts: Callable[[Role, RankedEdge, Operation], Amounts], unit: float | None = None
@@ -335,7 +336,7 @@ def in_words(fit: Fit) -> list[str]:
 
 def _nothing(fit: Fit, over: str) -> str:
     assert fit.smallest is not None
-    never = [
+    never: list[CostKind] = [
         kind for kind in fit.limits.kinds if fit.smallest.of(kind) > (fit.limits.of(kind) or 0)
     ]
     why = (
