@@ -17,7 +17,7 @@ from tests.support.settings import GENOTYPE201
 
 def test_help_names_every_command() -> None:
     text = good("--help")
-    for command in ("space", "zoo", "draw", "recipes", "config", "report", "watch", "records"):
+    for command in ("space", "zoo", "draw", "methods", "recipes", "config", "report", "records"):
         assert command in text
     assert "Usage: prnas" in good("space", "--help")
 
@@ -179,6 +179,7 @@ def test_a_closed_pipe_is_no_error() -> None:
         ("space", ["4.6e+11", "73 (80)"]),
         ("zoo", ["darts-minus-c100", "17.37 ± 0.14", "(2.61 ± 0.08)"]),
         ("recipes", ["p-darts"]),
+        ("methods", ["sharpdarts", "2.67", "Zheng 2019"]),
     ],
 )
 def test_tables_fit_a_terminal_of_80_columns(command: str, values: list[str]) -> None:

@@ -3,9 +3,10 @@
 import json
 import os
 import re
+import shutil
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,95 +16,127 @@ import torch
 from prnas.config import recipes
 from prnas.config.methods import METHODS, Method, method
 from prnas.config.search import SearchConfig
-from prnas.runs.batch_size import BatchSize
-from prnas.runs.run import Run, Stopped
+from prnas.data.dataset import load
+from prnas.runs.attempt import Outcome, attempt
+from prnas.runs.batch_size import BatchSize, CpuProbe
+from prnas.runs.events import Callback, StepEvent
+from prnas.runs.processes import Processes
+from prnas.runs.run import RunContext
 from prnas.searching.api import resume, start
+from prnas.searching.search import Search
 from prnas.searching.steps import step_costs
 from tests.support.in_process import Cli
 from tests.support.settings import small_config
 from tests.support.two_ranks import searched_by_two
-from tests.support.watching import Watch, assert_same_run, folder_of, last_state
+from tests.support.watching import assert_same_run, last_state
 
 TOP = Path(__file__).parents[2]
 # A method that is a schedule, and nothing else, is DARTS in these searches.
 DIFFERENT = [one for one in METHODS if one.settings or one.name == "darts"]
 every_method = pytest.mark.parametrize("one", DIFFERENT, ids=lambda one: one.name)
 CYCLES = [
-    {"epochs": 3, "grace_epochs": 1, "morphisms": 1, "candidates": 3},
+    {"epochs": 2, "grace_epochs": 1, "morphisms": 1, "candidates": 3},
     {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1},
 ]
 
 
 def tiny(images: Path, one: Method, /, **changes: Any) -> SearchConfig:
     """A search of very few steps that is switched to a method."""
-    config = small_config(
-        images,
-        schedule={"cycles": CYCLES},
-        data={"images": 64},
-        architecture={"lr": 0.05},
-        evidence={"measure": "none"},
-        **changes,
-    )
-    return config.override(one.overrides())
+    usual: dict[str, Any] = {
+        "schedule": {"cycles": CYCLES},
+        "data": {"images": 32},
+        "architecture": {"lr": 0.05},
+        "evidence": {"measure": "none"},
+        "batch": {"min": 8, "multiple": 4, "max": 8},
+    }
+    return small_config(images, **{**usual, **changes}).override(one.overrides())
 
 
 @every_method
-def test_a_stopped_search_goes_on_bit_for_bit(images: Path, tmp_path: Path, one: Method) -> None:
-    """Stopped in the middle of an epoch after the grace epochs, where there is most to remember."""
-    batch = {"min": 8, "multiple": 4, "max": 8}
-    config = tiny(images, one, batch=batch)
-    start(config, runs=tmp_path, name="whole")
-    stop = Watch(10, lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.raises(Stopped) as caught:
-        start(config, runs=tmp_path, name="cut", callbacks=[stop])
-    position = last_state(folder_of(caught.value))[0]["position"]
-    assert (position["cycle"], position["epoch"], position["step"]) == (0, 2, 2)
-    resume(tmp_path / "cut")
-    assert_same_run(tmp_path / "cut", tmp_path / "whole")
+def test_a_search_goes_on_from_the_midst_of_an_epoch_bit_for_bit(
+    images: Path, tmp_path: Path, one: Method
+) -> None:
+    """After the grace epochs, where there is most to remember."""
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+
+    class SaveAndCopy(Callback):
+        steps = 0
+
+        def on_step(self, step: StepEvent) -> None:
+            self.steps += 1
+            if self.steps == 3:
+                os.kill(os.getpid(), signal.SIGUSR1)  # writes a checkpoint after the step
+            elif self.steps == 4:
+                shutil.copytree(whole, cut)
+
+    start(tiny(images, one), runs=tmp_path, name="whole", callbacks=[SaveAndCopy()])
+    position = last_state(cut)[0]["position"]
+    assert (position["cycle"], position["epoch"], position["step"]) == (0, 1, 1)
+    resume(cut)
+    assert_same_run(cut, whole)
 
 
 @every_method
 def test_memory_that_runs_out_at_the_end_of_an_attempt_leaves_no_trace(
-    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: Method
+    images: Path, monkeypatch: pytest.MonkeyPatch, one: Method
 ) -> None:
     """As if it had run out at once: both ways the same images and random numbers come again.
 
-    Running statistics do not go back.
+    Each attempt of the first step after the grace epochs fails once. Running statistics do not go
+    back.
     """
-    config = tiny(
-        images,
-        one,
-        batch={"min": 8, "multiple": 4, "max": 16, "every": 1},
-        schedule={"cycles": [{**CYCLES[0], "epochs": 2, "morphisms": 0, "candidates": 1}]},
-    )
-    real = Run.reading
-    failed: dict[str, list[tuple[str, ...]]] = {"before": [], "after": []}
+    schedule = {"cycles": [{**CYCLES[0], "morphisms": 0, "candidates": 1}, CYCLES[1]]}
+    batch = {"min": 2, "multiple": 2, "max": 8, "every": 1}
+    config = tiny(images, one, batch=batch, schedule=schedule)
+    searches: dict[str, Search] = {}
+    failed: dict[str, list[tuple[str, ...]]] = {}
 
-    @contextmanager
-    def reading(self: Run[Any, Any, Any], parts: Any) -> Iterator[None]:
-        first = self.state.position.step == 0 and self.state.position.epoch == 1
-        fails = first and tuple(parts) not in failed[when]
-        if fails:
-            failed[when].append(tuple(parts))
-        if fails and when == "before":
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        with real(self, parts):
-            yield
-        if fails:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+    def failing(when: str) -> Callable[..., Outcome]:
+        failed[when] = []
 
-    monkeypatch.setattr(Run, "reading", reading)
+        def attempted(run: Search, parts: Sequence[str], gradients: Callable[[], Outcome]) -> Any:
+            def compute() -> Outcome:
+                place = run.state.position
+                fails = (place.epoch, place.step) == (1, 0) and tuple(parts) not in failed[when]
+                if not fails:
+                    return gradients()
+                failed[when].append(tuple(parts))
+                if when == "at the end":
+                    gradients()
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+            return attempt(run, parts, compute)
+
+        return attempted
+
     monkeypatch.setattr(BatchSize, "check", grown)
-    states: list[tuple[dict[str, Any], dict[str, torch.Tensor]]] = []
-    for when in ("before", "after"):
-        states.append(last_state(folder_of(start(config, runs=tmp_path, name=when))))
-    assert failed["before"] == failed["after"] != []
-    (state, tensors), (other_state, other_tensors) = states
-    assert state == other_state
-    compared = [name for name in tensors if not re.search("running_|num_batches", name)]
+    for when in ("at once", "at the end"):
+        for name, module in list(sys.modules.items()):
+            if name.startswith("prnas.searching.") and hasattr(module, "attempt"):
+                monkeypatch.setattr(module, "attempt", failing(when))
+        searches[when] = in_memory(config)
+    assert failed["at once"] == failed["at the end"] != []
+    ours, theirs = (searches[when].state for when in searches)
+    assert ours.genotype == theirs.genotype is not None
+    assert ours.position == theirs.position
+    compared = [name for name in ours.tensors() if not re.search("running_|num_batches", name)]
     assert any("architecture" in name for name in compared)
     for name in compared:
-        assert torch.equal(tensors[name], other_tensors[name]), name
+        assert torch.equal(ours.tensors()[name], theirs.tensors()[name]), name
+    for name, generator in ours.generators.items():
+        assert torch.equal(generator.get_state(), theirs.generators[name].get_state()), name
+    one_step, other_step = (searches[when].step.state() for when in searches)
+    assert one_step == other_step
+
+
+def in_memory(config: SearchConfig) -> Search:
+    """A search without a folder, finished."""
+    processes = Processes(config.compute)
+    data = load(config.images, processes.device, lambda _: None, 1e9)
+    indices = Search.prepare(config, data, 1)
+    search = Search(RunContext(config, data, indices, processes, CpuProbe(None), None))
+    search.go()
+    return search
 
 
 def grown(self: BatchSize, index: str) -> bool:
@@ -115,7 +148,7 @@ def grown(self: BatchSize, index: str) -> bool:
 @every_method
 def test_two_processes_agree(images: Path, one: Method) -> None:
     batch = {"min": 4, "multiple": 1, "max": 4}
-    searches = searched_by_two(tiny(images, one, batch=batch), images)
+    searches = searched_by_two(tiny(images, one, batch=batch))
     first, second = (search.state.tensors() for search in searches)
     assert first.keys() == second.keys()
     for name, tensor in first.items():

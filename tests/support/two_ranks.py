@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -58,7 +57,7 @@ class Rank(Processes):
         return self.meet(self.rank, "broadcast", value)[0]
 
 
-def searched_by_two(config: SearchConfig, images: Path) -> list[Search]:
+def searched_by_two(config: SearchConfig) -> list[Search]:
     """The searches of both ranks, finished."""
     meeting, searches = Meeting(), dict[int, Search]()
     failures: list[BaseException] = []

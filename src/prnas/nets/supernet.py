@@ -22,7 +22,7 @@ from prnas.space.pools import Pools
 from prnas.space.schedule import MIN_CELLS
 from prnas.space.shape import Output, Role, width
 
-Active = Mapping[Role, ActiveCell]
+Active = Mapping[Role, ActiveCell | None]  # `None`: all candidates
 
 
 class Supernet(nn.Module):
@@ -200,11 +200,10 @@ class Supernet(nn.Module):
         return self.classified(last)
 
     def _active(self, mixing: Mapping[Role, list[Tensor]]) -> Active | None:
-        found = {role: self.relaxation.active(role, edges) for role, edges in mixing.items()}
-        active: dict[Role, ActiveCell] = {
-            role: cell for role, cell in found.items() if cell is not None
+        active: dict[Role, ActiveCell | None] = {
+            role: self.relaxation.active(role, edges) for role, edges in mixing.items()
         }
-        return active if len(active) == len(found) else None
+        return active if any(cell is not None for cell in active.values()) else None
 
     def entering(self, index: int, before_last: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
         """What a cell reads: its inputs, or what a residual block before it makes of the last."""
