@@ -17,8 +17,8 @@ def run(cells: Sequence[str], as_json: bool) -> None:
         raise UserError(f"name a cell: '{FORM}', a genotype file, or the folder of a search")
     truths = {cell: _truth(cell) for cell in cells}
     if as_json:
-        found = [{"cell": cell, **truth.to_json()} for cell, truth in truths.items()]
-        show_json(found if len(cells) > 1 else found[0])
+        entries = [{"cell": cell, **truth.to_json()} for cell, truth in truths.items()]
+        show_json(entries if len(cells) > 1 else entries[0])
     elif len(truths) == 1:
         show_truth(*truths.values())
     else:

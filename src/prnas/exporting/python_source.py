@@ -156,12 +156,12 @@ def _legend(card: ModelCard) -> str:
     if _is_darts(card):
         return LEGEND
     shape = card.genotype.shape
-    one = shape.inputs == 1
+    single = shape.inputs == 1
     inputs = "State 0 is the output of the cell before"
-    if not one:
+    if not single:
         inputs = "States 0 and 1 are the outputs of the two cells before"
     strides = "Where images are halved, operations on "
-    strides += f"{'state 0' if one else 'states 0 and 1'} have stride 2. "
+    strides += f"{'state 0' if single else 'states 0 and 1'} have stride 2. "
     text = OPEN_LEGEND.format(
         cells="The cell." if len(shape.roles) == 1 else "The two cells.",
         inputs=inputs,

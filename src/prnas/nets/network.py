@@ -21,7 +21,7 @@ from prnas.space.network_plan import (
     num_stem_channels,
     output_widths,
     plan_cells,
-    reduction_places,
+    reduction_positions,
 )
 from prnas.space.schedule import MIN_CELLS
 from prnas.space.shape import Output
@@ -40,9 +40,9 @@ def mask(
     """Of `shape`, for multiplying `x`: zero with `probability`, and keeping the mean."""
     keep = 1 - probability
     # Drawn where the generator lives (the CPU), so that every device drops the same.
-    index = generator.device if generator is not None else x.device
-    kept = torch.empty(shape, dtype=x.dtype, device=index).bernoulli_(keep, generator=generator)
-    return to_device(kept / keep, x.device)
+    device = generator.device if generator is not None else x.device
+    drawn = torch.empty(shape, dtype=x.dtype, device=device).bernoulli_(keep, generator=generator)
+    return to_device(drawn / keep, x.device)
 
 
 class Cell(nn.Module):
@@ -252,7 +252,7 @@ class Network(nn.Module):
         self.rectifies = shape.network == "darts"  # what cells read
         self.blocks = residual_blocks(plans)
         self.cells = nn.ModuleList(Cell(genotype.cell(plan.role), plan, output) for plan in plans)
-        self.auxiliary_index = reduction_places(cells)[1]
+        self.auxiliary_index = reduction_positions(cells)[1]
         self.auxiliary = None
         if auxiliary:
             plan = plans[self.auxiliary_index]

@@ -88,17 +88,21 @@ class Trunk:
         self.logits = supernet.classified(last)
 
     def logits_without(self, removed: frozenset[CandidateIndex], renormalise: bool) -> Tensor:
-        removed = frozenset(one for one in removed if one.role in self.first)
+        removed = frozenset(candidate for candidate in removed if candidate.role in self.first)
         if not removed:
             return self.logits
         cells = self.supernet.search_cells
         mixing, active = self._remaining(removed, renormalise)
         start, last, shared = min(
-            (self.first[one.role] for one in removed), key=lambda first: first[0]
+            (self.first[candidate.role] for candidate in removed), key=lambda first: first[0]
         )
         cell = cells[start]
         positions = cell.pools.positions
-        node = min(positions[one.edge][0] for one in removed if one.role == cell.plan.role)
+        node = min(
+            positions[candidate.edge][0]
+            for candidate in removed
+            if candidate.role == cell.plan.role
+        )
         states = shared[:node]
         cell.add_nodes(states, mixing[cell.plan.role], None, active[cell.plan.role])
         before_last, last = last, cell.joined(states)
@@ -118,15 +122,15 @@ class Trunk:
         for role in mixing:
             remaining: list[tuple[int, ...]] = []
             for edge, weights in enumerate(self.mixing[role]):
-                kept = [
+                indices = [
                     index
                     for index in range(len(weights))
                     if CandidateIndex(role, edge, index) not in removed
                 ]
-                if renormalise and kept and len(kept) < len(weights):
-                    rest = weights[kept].sum()  # 0 if all weight was on those that are left out
+                if renormalise and indices and len(indices) < len(weights):
+                    rest = weights[indices].sum()  # 0 if all weight was on those that are left out
                     mixing[role][edge] = weights * torch.where(rest > 0, weights.sum() / rest, 1)
-                remaining.append(tuple(kept))
+                remaining.append(tuple(indices))
             active[role] = tuple(remaining)
         return mixing, active
 

@@ -46,7 +46,7 @@ def results(views: Sequence[View]) -> list[dict[str, Any]]:
 
     Accuracies of supernets of several configs are left out: they do not compare.
     """
-    found: list[dict[str, Any]] = []
+    table: list[dict[str, Any]] = []
     for kind in ("search", "training"):
         same = [view for view in views if view.kind == kind]
         data = [view.data() for view in same]
@@ -57,7 +57,7 @@ def results(views: Sequence[View]) -> list[dict[str, Any]]:
             values = dict(group.values)
             if not comparable:
                 values[group.result] = None
-            found.append(
+            table.append(
                 {
                     "kind": kind,
                     "config": name,
@@ -66,7 +66,7 @@ def results(views: Sequence[View]) -> list[dict[str, Any]]:
                     **values,
                 }
             )
-    return found
+    return table
 
 
 def to_latex(views: Sequence[View]) -> str:

@@ -109,7 +109,10 @@ class SearchView(View):
         truth = None if self.genotype is None else truth_of(self.genotype)
         if truth is None:
             return None
-        return [{"title": one.title, **asdict(truth.data_sets[one.name])} for one in DATA_SETS]
+        return [
+            {"title": data_set.title, **asdict(truth.data_sets[data_set.name])}
+            for data_set in DATA_SETS
+        ]
 
     def _facts(self) -> Facts:
         config = self.info.config

@@ -36,14 +36,14 @@ def epoch_rows(folder: Path, name: str) -> Iterator[Row]:
     start, records = _read(folder, name)
     for record in records:
         if isinstance(record, EpochRecord):
-            place = {
+            when = {
                 "cycle": record.cycle,
                 "epoch": record.epoch,
                 "total_epoch": record.total_epoch,
                 "grace": record.grace,
             }
             for part, measure, value in _measures(record):
-                yield {**start, **place, "part": part, "measure": measure, "value": value}
+                yield {**start, **when, "part": part, "measure": measure, "value": value}
 
 
 def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:

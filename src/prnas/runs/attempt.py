@@ -51,7 +51,7 @@ def attempt(run: "AnyRun", parts: Sequence[str], gradients: Callable[[], Outcome
     soon, so that a resumed one need not repeat this.
     """
     key = run.state.position.key("+".join(parts))
-    while run.batch.known_to_fail(key) is not None:
+    while run.batch.replayed_fall(key) is not None:
         _lower_batch(run, key)
     while True:
         streams = {part: run.streams[part].state() for part in parts}

@@ -45,10 +45,10 @@ def advice(evidence: Evidence) -> str:
 def verdict(cycles: Sequence[CycleRecord]) -> str | None:
     """One sentence of how sure the genotype is; `None` if nothing was measured."""
     measured = [record.evidence for record in cycles if record.evidence is not None]
-    decisions = sum(one.decisions for one in measured)
+    decisions = sum(evidence.decisions for evidence in measured)
     if not decisions:
         return None
-    last, supported = measured[-1], sum(one.supported for one in measured)
+    last, supported = measured[-1], sum(evidence.supported for evidence in measured)
     share = supported / decisions
     if share >= 0.8:
         word = "sure"
@@ -60,7 +60,7 @@ def verdict(cycles: Sequence[CycleRecord]) -> str | None:
         word = "hardly better than chance"
     said = f"{word}: {supported} of {decisions} decisions were beyond chance, {last.supported} of "
     said += f"the last {last.decisions}"
-    contradicted = sum(one.contradicted for one in measured)
+    contradicted = sum(evidence.contradicted for evidence in measured)
     if contradicted:
         said += f"; {contradicted} went against what was measured"
     return f"{said}." + ("" if share >= 0.8 else " " + advice(last))

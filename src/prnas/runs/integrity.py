@@ -76,13 +76,13 @@ def newest_state(run: Path) -> dict[str, Any]:
             text = read_file(folder / STATE, _MOST_BYTES)
             sums = parse_json(read_file(folder / CHECKSUMS, _MOST_BYTES).decode())
             if sums[STATE] == hashlib.sha256(text).hexdigest():
-                return _known_version(folder, json.loads(text))
+                return _supported_version(folder, json.loads(text))
         except (OSError, ValueError, FormatError, KeyError, TypeError, RecursionError):
             continue  # damaged, or replaced by a newer one at this moment
     return {}
 
 
-def _known_version(checkpoint: Path, state: Any) -> dict[str, Any]:
+def _supported_version(checkpoint: Path, state: Any) -> dict[str, Any]:
     """A checkpoint's state; a `UserError` if its version may mean something else by it."""
     if not isinstance(state, dict):
         return {}

@@ -219,7 +219,7 @@ class Run(ABC, Generic[C, S, R]):
             check_room(_CHECKPOINT_COPIES * num_bytes)
             self.folder.save(checkpoint)
 
-    def stop_if_asked(self) -> None:
+    def stop_on_signal(self) -> None:
         """Raise `Stopped` if a signal asked any process to stop."""
         (number,) = self.processes.maximum([float(self._context.signals.number)])
         if number:
@@ -249,7 +249,7 @@ class Run(ABC, Generic[C, S, R]):
 
     def _after_step(self, goal: int) -> None:
         """Stop if asked to; save if it is time."""
-        self.stop_if_asked()
+        self.stop_on_signal()
         minutes = (time.monotonic() - self.last_save) / 60
         self.save_soon |= self._context.signals.take_save()
         due = self.save_soon or minutes >= self.config.checkpoints.every_minutes

@@ -85,7 +85,7 @@ class PathJudge:
                 group += [(paths[0], edge) for edge in self._edges]
             groups.append(group)
         losses = measuring.path_losses(groups, self.batch)
-        found: dict[Role, list[EdgeWorth]] = {role: [] for role in self.pools.roles}
+        by_role: dict[Role, list[EdgeWorth]] = {role: [] for role in self.pools.roles}
         contrasts = self._contrasts(groups, losses)
         for role, edge in self._edges:
             worth = one_shot(contrasts[role, edge])
@@ -94,8 +94,8 @@ class PathJudge:
                 rise = fmean(self.rises[role, edge])
                 strengths = tuple(rise + strength for strength in worth.strengths)
                 worth = EdgeWorth(worth.samples, worth.order, strengths)
-            found[role].append(worth)
-        return found
+            by_role[role].append(worth)
+        return by_role
 
     def _contrasts(
         self, groups: list[list[Scored]], losses: list[list[float]]
@@ -119,14 +119,14 @@ class PathJudge:
         design = design - design.mean(1, keepdim=True)
         effects, rest = _additive(design.flatten(0, 1), rows.flatten())
         samples = effects + torch.einsum("gpc,gp->gc", occurrences, rest.view_as(rows))
-        found: dict[Omitted, list[tuple[float, ...]]] = {}
+        by_edge: dict[Omitted, list[tuple[float, ...]]] = {}
         first = 0
         for edge in self._edges:
             last = first + len(self._candidates(edge))
             own = samples[:, first:last]
             falls = (own.mean(1, keepdim=True) - own).T.tolist()
-            found[edge], first = [tuple(fall) for fall in falls], last
-        return found
+            by_edge[edge], first = [tuple(fall) for fall in falls], last
+        return by_edge
 
     def _candidates(self, edge: Omitted) -> tuple[Operation, ...]:
         return self.pools.cell(edge[0]).edges[edge[1]].candidates

@@ -147,8 +147,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             facts["derived"] = derived_record(now, before)
             by_weights = self.config.architecture.scoring in ("weights", "blend")
             if by_weights and (text := warning(now, before)) is not None:
-                place = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
-                self.emit("on_message", f"{place}: {text}")
+                when = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
+                self.emit("on_message", f"{when}: {text}")
         return facts
 
     def validate(self) -> dict[str, Score]:

@@ -42,9 +42,9 @@ def estimate(sample: Sequence[float]) -> Estimate:
     return Estimate(mean, sqrt(variance / number), number)
 
 
-def difference(one: Sequence[float], other: Sequence[float]) -> Estimate:
-    """The mean of `one` less that of `other`, paired: both are of the same images, in order."""
-    return estimate([a - b for a, b in zip(one, other, strict=True)])
+def difference(first: Sequence[float], second: Sequence[float]) -> Estimate:
+    """The mean of `first` less that of `second`, paired: both are of the same images, in order."""
+    return estimate([a - b for a, b in zip(first, second, strict=True)])
 
 
 def t_tails(t: float, freedom: int) -> float:

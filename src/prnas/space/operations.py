@@ -46,7 +46,7 @@ class Operation(ABC):
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     category: ClassVar[str]  # a word for statistics, plots and colours; classes may share it
-    rank: ClassVar[int]  # the class's place in the order of all operations
+    rank: ClassVar[int]  # the class's position in the order of all operations
     labels: ClassVar[re.Pattern[str]]  # what its labels look like; see `from_match`
     examples: ClassVar[tuple[str, ...]]  # labels, as people write them
 
@@ -85,8 +85,8 @@ class Operation(ABC):
     def similarity(self, other: "Operation") -> float:
         """0 across classes, else (1+k)/(1+n) for k of n equal parameters.
 
-        Sequences count partly: one for an equal length and one for each equal place, of one and as
-        many as the shorter has places. So the paper does with expansions.
+        Sequences count partly: one for an equal length and one for each equal entry, of one and as
+        many as the shorter has entries. So the paper does with expansions.
         """
         if type(self) is not type(other):
             return 0.0
@@ -94,11 +94,11 @@ class Operation(ABC):
         return sum(map(_agreement, mine, theirs), start=1) / (1 + len(mine))
 
 
-def _agreement(one: Parameter, other: Parameter) -> float:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        places = sum(map(int.__eq__, one, other))
-        return ((len(one) == len(other)) + places) / (1 + min(len(one), len(other)))
-    return one == other
+def _agreement(own: Parameter, other: Parameter) -> float:
+    if isinstance(own, tuple) and isinstance(other, tuple):
+        equal = sum(map(int.__eq__, own, other))
+        return ((len(own) == len(other)) + equal) / (1 + min(len(own), len(other)))
+    return own == other
 
 
 def type_of(kind: type[Operation]) -> str:

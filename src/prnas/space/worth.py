@@ -34,7 +34,7 @@ class EdgeWorth:
     def __post_init__(self) -> None:
         number = len(self.samples)
         if sorted(self.order) != list(range(number)) or len(self.strengths) != number:
-            raise ValueError("worth needs a place and a strength for each candidate")
+            raise ValueError("worth needs a rank and a strength for each candidate")
 
     @property
     def estimates(self) -> list[Estimate]:
@@ -61,19 +61,19 @@ def worth_probabilities(samples: Sequence[Sequence[float]]) -> list[float]:
         return [1.0]
     centre = [fsum(column) / number for column in zip(*samples, strict=True)]
     contrasts = [difference(sample, centre) for sample in samples]
-    spread = fsum(one.mean**2 for one in contrasts) / (number - 1)
-    noise = fsum(one.error**2 for one in contrasts) / (number - 1)
+    spread = fsum(contrast.mean**2 for contrast in contrasts) / (number - 1)
+    noise = fsum(contrast.error**2 for contrast in contrasts) / (number - 1)
     if contrasts[0].number < 2 or spread <= noise:
         return [1 / number] * number
     scale = (1 - noise / spread) / sqrt(spread)
-    return softmax([one.mean * scale for one in contrasts])
+    return softmax([contrast.mean * scale for contrast in contrasts])
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A decision: by how much the worth of the last kept exceeds that of the first pruned."""
+    """A decision: by how much the worth of the last survivor exceeds that of the first pruned."""
 
-    kept: int
+    survivor: int
     pruned: int
     difference: Estimate
 
@@ -157,8 +157,8 @@ class Elimination:
             return by_worth
         weights = self.weights
         by_weight = sorted(indices, key=lambda index: (-weights[index], index))
-        places = {index: by_worth.index(index) + by_weight.index(index) for index in indices}
-        return sorted(by_worth, key=lambda index: places[index])
+        ranks = {index: by_worth.index(index) + by_weight.index(index) for index in indices}
+        return sorted(by_worth, key=lambda index: ranks[index])
 
     def result(self, weighed: Sequence[float] | None = None) -> EdgeWorth:
         """The worth of all candidates: of those that left, when they did."""
@@ -223,9 +223,9 @@ def last_and_first(
     if not gone:
         return None
     first = max(gone, key=lambda index: scores[index])
-    kept = [
+    survivors = [
         index
         for index, op in enumerate(operations)
         if op not in pruned and scores[index] >= scores[first]
     ]
-    return (min(kept, key=lambda index: scores[index]), first) if kept else None
+    return (min(survivors, key=lambda index: scores[index]), first) if survivors else None

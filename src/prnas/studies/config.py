@@ -65,7 +65,7 @@ class RowConfig(Section):
     seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Self:
+    def _single_kind(self) -> Self:
         kinds = [kind for kind in ("search", "random", "cell") if getattr(self, kind) is not None]
         if len(kinds) != 1:
             raise ValueError(

@@ -30,7 +30,7 @@ def estimate(
     measure: Callable[[RunConfig], float],
 ) -> Estimate:
     """`measure` gives the seconds of a run by its config; it is asked only where none was done."""
-    of_job = known_seconds(plan, states)
+    of_job = mean_seconds(plan, states)
     problems: list[str] = []
     for row in plan.rows:
         tasks: list[tuple[Key, RunConfig | None]] = []
@@ -53,7 +53,7 @@ def estimate(
     return Estimate(of_job, left, tuple(problems))
 
 
-def known_seconds(plan: Plan, states: Mapping[int, JobState]) -> dict[Key, float]:
+def mean_seconds(plan: Plan, states: Mapping[int, JobState]) -> dict[Key, float]:
     """The mean seconds of the jobs that are done."""
     done: dict[Key, list[float]] = {}
     for job in plan.jobs:

@@ -137,10 +137,10 @@ def _check_same(folder: Path, old: Plan, new: Plan) -> None:
             f"the study in {folder} was begun with first_seed {old.study.first_seed}: {advice}"
         )
     for row in new.rows:
-        known = before.get(row.name)
-        if known is None or not _begun(folder / row.name):
+        old_row = before.get(row.name)
+        if old_row is None or not _begun(folder / row.name):
             continue
-        changed = _difference(_row_data(known), _row_data(row))
+        changed = _difference(_row_data(old_row), _row_data(row))
         if changed:
             raise UserError(
                 f"row '{row.name}' of {folder} was begun with other {changed}; {advice}"

@@ -31,7 +31,7 @@ class LiveStudy(Live):
         self._states: dict[int, JobState] = {}
         self._runs: dict[str, LiveReport] = {}
         self._next = 0.0
-        self._known: object = None
+        self._shown: object = None
         self._update()
 
     def part(self, folder: str) -> LiveReport | None:
@@ -71,9 +71,9 @@ class LiveStudy(Live):
             states[job.number] = state
         problems = attempts.last_problems(self._folder, plan)
         self._states = states
-        known = (states, problems, plan)
-        if known != self._known:
-            self._known = known
+        facts = (states, problems, plan)
+        if facts != self._shown:
+            self._shown = facts
             self._show(study_data(self._folder, plan, states, problems))
             self._paths = {f"/{quote(job.path)}": self._folder / job.path for job in plan.jobs}
         now = self._clock()

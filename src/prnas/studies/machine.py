@@ -10,7 +10,7 @@ import psutil
 
 from prnas.io.errors import UserError
 from prnas.io.memory import cgroup_limits
-from prnas.studies.attempt import Place
+from prnas.studies.attempt import Slot
 from prnas.studies.config import StudyConfig
 
 _MEMORY_SHARE = 0.9  # Of the machine's, for all jobs together.
@@ -32,7 +32,7 @@ class Share:
     threads: int
     memory: float | None  # GB
     gpus: float
-    places: tuple[Place, ...]
+    slots: tuple[Slot, ...]
 
 
 def num_cpus() -> int:
@@ -66,7 +66,7 @@ def share_out(
     memory: float | None = None,
     single: bool = False,
 ) -> Share:
-    """The places for jobs on this machine. `single`: one alone, with all that it has."""
+    """The slots for jobs on this machine. `single`: one alone, with all that it has."""
     wanted = study.resources
     cpus = num_cpus() if cpus is None else cpus
     gpus = visible_gpus() if gpus is None and wanted.gpus != 0 else gpus or []
@@ -89,13 +89,13 @@ def share_out(
         limit = round(_MEMORY_SHARE * memory / number, 3)
     threads = {"OMP_NUM_THREADS": str(wanted.threads)}
     if of_job:
-        places = [
-            Place(f"GPU {visible}", {**threads, "CUDA_VISIBLE_DEVICES": visible})
+        slots = [
+            Slot(f"GPU {visible}", {**threads, "CUDA_VISIBLE_DEVICES": visible})
             for visible in by_gpu[:number]
         ]
     else:
-        places = [Place(f"slot {index + 1}", threads) for index in range(number)]
-    return Share(wanted.threads, limit, of_job, tuple(places))
+        slots = [Slot(f"slot {index + 1}", threads) for index in range(number)]
+    return Share(wanted.threads, limit, of_job, tuple(slots))
 
 
 def share_out_nodes(study: StudyConfig, nodes: Sequence[Node]) -> Share:
@@ -122,8 +122,8 @@ def share_out_nodes(study: StudyConfig, nodes: Sequence[Node]) -> Share:
         shares = [node.memory / jobs for node, jobs in zip(nodes, room, strict=True) if jobs]
         limit = round(_MEMORY_SHARE * min(shares, default=math.inf), 3)
         limit = limit if math.isfinite(limit) else None
-    place = Place("Ray", {"OMP_NUM_THREADS": str(wanted.threads)})
-    return Share(wanted.threads, limit, of_job, (place,) * number)
+    slot = Slot("Ray", {"OMP_NUM_THREADS": str(wanted.threads)})
+    return Share(wanted.threads, limit, of_job, (slot,) * number)
 
 
 def _room(node: Node, threads: int, gpus: float, memory: float | None) -> int:

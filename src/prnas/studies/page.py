@@ -17,7 +17,7 @@ from prnas.report.plain_data import clipped, rounded
 from prnas.report.view import Facts, cell_pictures, facts_of
 from prnas.runs.names import REPORT
 from prnas.space.genotype import Genotype, Role
-from prnas.studies.attempt import Ended, Place
+from prnas.studies.attempt import Ended, Slot
 from prnas.studies.plan import Job, Plan
 from prnas.studies.results import (
     METRICS,
@@ -219,8 +219,8 @@ def _unit_data(
 
 
 def _mean(values: Sequence[int | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return rounded(fmean(known)) if known else None
+    numbers = [value for value in values if value is not None]
+    return rounded(fmean(numbers)) if numbers else None
 
 
 def _most_certain(pairs: Sequence[Pair]) -> list[Pair]:
@@ -336,7 +336,7 @@ class PageWriter(Watcher):
         self._plan, self._states = plan, states
         self._write()
 
-    def on_job(self, job: Job, place: Place | None) -> None:
+    def on_job(self, job: Job, slot: Slot | None) -> None:
         self._running.add(job.number)
         self._news = True
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 MOST_EXACT = 200_000  # Ways to split the numbers up to which a permutation test tries them all.
 SAMPLES = 20_000  # Random splits of a larger one.
-MOST_KEPT = 2**22  # Positions in random splits that are kept for the next pair: some 40 MB.
+MOST_CACHED = 2**22  # Positions in random splits that are kept for the next pair: some 40 MB.
 RESAMPLES = 10_000  # Of a bootstrap.
 LEVEL = 0.05
 POWER = 0.8
@@ -119,8 +119,8 @@ def permutation_test(
         splits = combinations(pooled, size)
         extreme = sum(abs(sum(split) - expected) >= least for split in splits)
         return extreme / math.comb(n, size)
-    kept = samples * size <= MOST_KEPT
-    splits = (_kept_splits if kept else _random_splits)(n, size, samples, seed)
+    cached = samples * size <= MOST_CACHED
+    splits = (_cached_splits if cached else _random_splits)(n, size, samples, seed)
     extreme = sum(abs(sum(split(pooled)) - expected) >= least for split in splits)
     return (extreme + 1) / (samples + 1)
 
@@ -142,7 +142,7 @@ def _random_splits(n: int, size: int, samples: int, seed: int) -> Iterator[Split
 
 
 @lru_cache(maxsize=4)
-def _kept_splits(n: int, size: int, samples: int, seed: int) -> tuple[Split, ...]:
+def _cached_splits(n: int, size: int, samples: int, seed: int) -> tuple[Split, ...]:
     """The same, drawn once for all pairs of rows that have as many numbers."""
     return tuple(_random_splits(n, size, samples, seed))
 

@@ -9,8 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from prnas.studies.attempt import Ended, Place
-from prnas.studies.estimate import Estimate, known_seconds, seconds_left
+from prnas.studies.attempt import Ended, Slot
+from prnas.studies.estimate import Estimate, mean_seconds, seconds_left
 from prnas.studies.plan import Job, Plan
 from prnas.studies.results import RowResult, StudyResults, conclusions
 from prnas.studies.run import Watcher
@@ -41,14 +41,14 @@ class StudyDisplay(Watcher):
         self._plan, self._states = plan, states
         self._screen.start(self._view)
         done = self._num_done()
-        known = f", {done} done already" if done else ""
+        already = f", {done} done already" if done else ""
         self._screen.put(
-            [f"{counted(len(plan.jobs), 'job')}{known}; {self._slots} at the same time"]
+            [f"{counted(len(plan.jobs), 'job')}{already}; {self._slots} at the same time"]
         )
 
-    def on_job(self, job: Job, place: Place | None) -> None:
+    def on_job(self, job: Job, slot: Slot | None) -> None:
         goes_on = self._states[job.number].state == "stopped"
-        where = f" ({place.name})" if place is not None else ""
+        where = f" ({slot.name})" if slot is not None else ""
         self._running[job.number] = (job, where, self._clock())
         if not self._screen.is_live:
             verb = "goes on" if goes_on else "started"
@@ -86,7 +86,7 @@ class StudyDisplay(Watcher):
         assert self._plan is not None
         now = self._clock()
         under_way = [(number, now - began) for number, (_, _, began) in self._running.items()]
-        of_job = known_seconds(self._plan, self._states)
+        of_job = mean_seconds(self._plan, self._states)
         left = seconds_left(self._plan, self._states, self._slots, of_job, under_way)
         return "" if not left else f"; about {duration(left)} left"
 
