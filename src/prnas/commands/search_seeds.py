@@ -17,7 +17,7 @@ from prnas.studies.folder import read_plan
 from prnas.studies.plan import make_plan
 from prnas.terminal.output import reason_lines, show
 
-# Options that the study has its own place for, or gives each job itself.
+# Keys of a config that a study has its own keys for, or sets for each job.
 _OWN = ("seed", "compute.threads", "compute.memory_limit", "compute.devices")
 
 

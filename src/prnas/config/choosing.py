@@ -15,12 +15,12 @@ from prnas.space import zoo
 from prnas.space.network_size import network_size, supernet_macs
 from prnas.space.pools import Pools
 
-SIZES = (64, 48, 32, 24, 16)  # Of images, in pixels.
+SIZES = (64, 48, 32, 24, 16)  # Sides of images in pixels.
 FEW = 200  # Training images: fewer are not worth large images or a large network,
 SIZE_OF_FEW = 32  # but images of this size.
 SMALL = 64  # Grey images up to this size are taken for letters or drawings, not for photos.
 UNEVEN = 5  # A class that is so many times as large as another is worth a word.
-STEPS = 12  # Of an epoch, as far as batches from 8 to 64 allow.
+STEPS = 12  # Steps of an epoch, as far as batches from 8 to 64 allow.
 BATCHES = (8, 64)
 GRACE = 0.3  # Share of a cycle's epochs, about as in the paper.
 FIRST_CYCLES = 1.5  # The paper's first two cycles are so many times as long as the others.
@@ -74,7 +74,7 @@ class _Plan:
     cells: int
     channels: int
     epochs: int
-    images: int  # Of the training part.
+    images: int  # Number in the training part.
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ class _Task:
     networks: tuple[tuple[int, int], ...]  # Cells and channels: the least, then better ones.
     # The fewest epochs; as many as a larger image must leave time for; and enough.
     epochs: tuple[int, int, int]
-    weights_share: float  # Of the training images: those that train the network's weights.
+    weights_share: float  # Share of the training images that train the network's weights.
     # Seconds for a multiply-accumulate of the network on one image, and for a step of any batch.
     mac_seconds: float
     step_seconds: float
     budget: float  # Seconds that the whole may take.
-    macs: Callable[[int, int, int], int]  # By image size, cells and channels.
+    macs: Callable[[int, int, int], int]  # A function of image size, cells and channels.
 
     def weight_images(self, plan: _Plan) -> int:
         return max(round(plan.images * self.weights_share), 1)
@@ -110,7 +110,7 @@ class _Task:
 
 
 def choose(draft: Draft[Any], facts: ImageFacts) -> Choice:
-    """The open values of a draft. What it says already is kept, and counts for the others."""
+    """The open values of a draft. Values that it has already stay, and count for the others."""
     config = draft.config
     task = _search(config, facts) if isinstance(config, SearchConfig) else _training(config, facts)
     plan = _plan(draft, facts, task)

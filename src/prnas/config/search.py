@@ -125,8 +125,8 @@ class EvidenceConfig(Section):
 
     # none: nothing beyond what the scoring itself needs.
     measure: Literal["auto", "none"] = "auto"
-    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Of the cycle's computation, at most.
-    images: Size = 1024  # At most.
+    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Largest share of a cycle's work.
+    images: Size = 1024  # Largest number of images.
 
 
 class DerivationConfig(Section):

@@ -45,7 +45,7 @@ class CifarSpec:
     folder: str  # Inside the archive.
     train: tuple[str, ...]
     test: tuple[str, ...]
-    images_per_file: tuple[int, int]  # Of the training and of the test part.
+    images_per_file: tuple[int, int]  # In the training and in the test part.
     names_file: str
     label_bytes: int  # Bytes before an image, of which the last is its class.
     num_classes: int

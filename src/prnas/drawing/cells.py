@@ -11,12 +11,12 @@ from prnas.drawing.typeface import shortened, text_width
 from prnas.space.genotype import Cell, Genotype
 from prnas.space.operations import Operation
 
-STATE_SIZE, WIDEST_LABEL = 10.5, 220.0  # of the text in a state's box, and of an operation
+STATE_SIZE, WIDEST_LABEL = 10.5, 220.0  # text in a state's box; label of an operation
 INPUT_SIZE, NODE_SIZE = Size(36.0, 26.0), Size(30.0, 26.0)
 CONCAT_LINE, LINE = "#c7721b", "#4d4d4d"
 MINUS = "\N{MINUS SIGN}"
 PANEL_GAP = 30.0
-PREFERRED_ASPECT = 1.7  # of two ways to arrange the cells, the one nearer to this is taken
+PREFERRED_ASPECT = 1.7  # the arrangement of the cells that is nearer to it is taken
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; black and yellow left out.
 LINK_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777")

@@ -30,7 +30,7 @@ class _Grid:
     """Sizes of a matrix of `number` classes; its upper left corner is (left, top)."""
 
     number: int
-    width: float  # of a cell
+    width: float  # width of a cell
     height: float
     left: float
     top: float

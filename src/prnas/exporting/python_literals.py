@@ -46,7 +46,7 @@ def assigned(name: str, value: Value, comment: str = "") -> str:
 
 
 def filled(name: str, texts: Sequence[str]) -> str:
-    """A long list of strings, as many a line as fit, which formatters are asked to leave."""
+    """A long list of strings, as many a line as fit; formatters are told to leave it."""
     lines = [" " * INDENT]
     for text in map(quoted, texts):
         if lines[-1].strip() and _width(lines[-1]) + _width(text) + 1 > WIDTH:

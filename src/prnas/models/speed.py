@@ -40,7 +40,7 @@ def measure(
 ) -> Speed:
     """Time a call of a batch: first untimed, to warm up, then for about `SECONDS`.
 
-    `synchronize` waits until the device is done, so that its work is timed and not the asking.
+    `synchronize` waits until the device is done, so that its work is timed, not only its start.
     """
     start = clock()
     while True:

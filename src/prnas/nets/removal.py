@@ -149,7 +149,7 @@ class PassCosts:
 
 def pass_costs(supernet: Supernet, pixels: Pixels) -> PassCosts:
     """For images of that size."""
-    costs: list[dict[int, int]] = []  # of each cell, by node
+    costs: list[dict[int, int]] = []  # multiply-accumulates of each cell, by node
     first: dict[Role, int] = {}
     candidates = 0
     for index, cell in enumerate(supernet.search_cells):

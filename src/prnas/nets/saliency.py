@@ -41,5 +41,6 @@ def _rises(weights: Tensor, gradient: Tensor | None, renormalise: bool) -> Tenso
         return -own
     others = own.sum() - own
     rest = weights.sum() - weights
-    grown = torch.where(rest > 0, weights / rest, 0)  # by this share of themselves
+    # Growth of the others, as a share of themselves.
+    grown = torch.where(rest > 0, weights / rest, 0)
     return others * grown - own

@@ -15,7 +15,7 @@ from prnas.report.training_view import TrainingView, confusion_of
 from prnas.report.view import View, phrase
 from prnas.space.analysis.distance import edit_distance
 
-MOST_NODES = 8  # of cells whose edit distance is computed: with more it takes too long
+MOST_NODES = 8  # edit distances of larger cells are left out: they take too long
 KINDS = (SearchView, TrainingView)
 SUPERNETS = (
     "Accuracies and losses of these searches are not shown beside each other. They are those of "
@@ -31,7 +31,7 @@ NOT_SCIENCE = (
     *("validation.batch", "testing.batch"),
 )
 ALWAYS_SHOWN = ("data.name", "space.name", "network.cells", "network.channels")
-MOST_KEYS = 40  # of those that differ
+MOST_KEYS = 40  # keys that differ and are listed
 LONGEST_VALUE = 120
 Rows = list[tuple[str, list[str]]]  # a label, and a value for each config
 

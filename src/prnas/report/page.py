@@ -53,7 +53,7 @@ def page_data(views: Sequence[View], group: GroupInfo | None = None) -> dict[str
         return {**data, "curves": {kind: _curves(views, sections(plots_of(views[0]), kind))}}
     names = unique_names([view.info.name for view in views])
     compared = comparison(views, runs, names)
-    for run in runs:  # of every edge's pools, and of single matrices, a comparison shows nothing
+    for run in runs:  # a comparison shows neither edges' pools nor single matrices
         run.pop("cycles", None)
         run.pop("confusion", None)
     curves: dict[str, Any] = {}

@@ -29,7 +29,7 @@ class Format:
     """How values are written: by functions of the page's script, and in a figure in a unit."""
 
     name: str
-    tick: str  # at the axis
+    tick: str  # format of the numbers at the axis
     unit: str = ""
     scale: float = 1.0
     whole: bool = False  # counts, which have no ticks between them

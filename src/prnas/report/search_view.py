@@ -20,7 +20,7 @@ from prnas.space.shape import DARTS, CellShape, NetworkKind, Output, shape_from_
 # Channels and cells of the final network whose size is shown, as in the paper and NAS-Bench-201's.
 FINAL: dict[NetworkKind, tuple[int, int]] = {"darts": (36, 20), "residual": (16, 15)}
 IMAGE = 32  # pixels, of the image that the MACs are for
-ASSUMED_CLASSES = 10  # of images without a name: a search's records do not say it
+ASSUMED_CLASSES = 10  # a search's records do not say how many classes its images have
 
 
 class SearchView(View):

@@ -20,7 +20,7 @@ from prnas.report.read_run import RunFollower, read_group, runs_in
 from prnas.runs.names import REPORT
 
 MOST_CONNECTIONS = 32
-SECONDS = 15.0  # for a whole request and its answer
+SECONDS = 15.0  # time limit of a request and its answer
 DATA = "data.json"
 HEADERS = {
     "Content-Security-Policy": f"{policy(live=True)}; frame-ancestors 'none'",
@@ -34,7 +34,7 @@ HEADERS = {
 class Live(ABC):
     """What a server shows: a page, and the data that change in it. Thread-safe.
 
-    It is read when asked for, and rendered when something came.
+    The folder is read at each request; the page is rendered anew when something has changed.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:

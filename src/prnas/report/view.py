@@ -105,7 +105,7 @@ class Epochs:
 class View(ABC):
     """Takes a run's records one by one; says at any time what the page should show."""
 
-    kind: str  # of run
+    kind: str  # search or training
     result: str  # the key of the number that counts, and what people call it
     result_name: str
 

@@ -25,8 +25,8 @@ from prnas.runs.session import Stopped
 RESULTS = "results.json"
 FORMAT, VERSION = "prnas-retrain-group", 1
 MOST_SEEDS = 1_000
-_MOST_BYTES = 1_000_000  # of a group's file
-Watchers = Callable[[int, int], Sequence[Callback]]  # of run i of n
+_MOST_BYTES = 1_000_000  # largest file of a group
+Watchers = Callable[[int, int], Sequence[Callback]]  # callbacks for run i of n
 
 
 @dataclass(frozen=True, slots=True)

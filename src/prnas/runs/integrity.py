@@ -20,7 +20,7 @@ from prnas.space.genotype import Genotype
 
 FORMAT, VERSION = "prnas-checkpoint", 2
 STATE, CHECKSUMS = "state.json", "checksums.json"  # In the folder of a checkpoint.
-_MOST_BYTES = 2**26  # of a state: far more than any run's
+_MOST_BYTES = 2**26  # largest state.json: far more than any run's
 # Parts of a config that may change in a resumed run: how it is computed, not what.
 _CHANGEABLE_SECTIONS = ("compute", "checkpoints", "description")
 _CHANGEABLE_DATA = ("root", "storage", "workers")

@@ -63,7 +63,7 @@ class EpochRecord(_Record):
     steps: int
     lr: float  # Learning rate of the weights at the epoch's end.
     architecture_lr: float | None = None  # That of the last architecture step, if there was one.
-    derived: DerivedGenotype | None = None  # Of a search whose weights are not all equal.
+    derived: DerivedGenotype | None = None  # A search has it unless all its weights are equal.
     drop_path: float | None = None  # Drop-path probability of a training.
     batch: int  # Batch size at the epoch's end.
     scores: dict[str, Score]
@@ -141,15 +141,14 @@ class Evidence(_Record):
 
     scoring: Scoring
     renormalise: bool
-    images: int  # for removal
+    images: int  # images that removal was measured on
     saliency_images: int
-    passes: int  # with candidates left out
-    share: float  # of the cycle's computation that it took, by count
+    passes: int  # forward passes with candidates left out
+    share: float  # share of the cycle's computation that it took, by count
     removal: dict[Role, list[Worth]]
     saliency: dict[Role, list[Worth]]
-    path_groups: int = (
-        0  # for `paths`: how far the loss of paths with a candidate is below the mean
-    )
+    path_groups: int = 0  # groups of paths that were measured
+    # How far the loss of paths with a candidate is below the mean of their group.
     paths: dict[Role, list[Worth]] = {}
     edges: dict[Role, list[EdgeDecision | None]]
     inputs: dict[Role, list[InputDecision]]
@@ -198,12 +197,12 @@ class TrainedRecord(_Record):
     type: Literal["trained"] = "trained"
     test_error: float  # the mean of the last epochs'
     averaged_epochs: int  # how many those are
-    test: Score  # of the model that was saved
+    test: Score  # score of the saved model
     parameters: int  # without the auxiliary head
     macs: int  # multiply-accumulates for one image
     class_names: list[str]
     confusion: list[list[int]]
-    seconds: float  # of the whole training
+    seconds: float  # duration of the whole training
 
 
 _EndRecord = GenotypeRecord | TruthRecord | TrainedRecord

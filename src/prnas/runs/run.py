@@ -70,7 +70,7 @@ class Run(ABC, Generic[C, S, R]):
     epoch_type: ClassVar[Literal["epoch", "training"]]  # the type of its epochs' records
     uses_test_part: ClassVar[bool] = False  # then it must not change before the run is resumed
     memory_advice: ClassVar[str]  # what a user may try when memory runs out
-    not_finite_advice: ClassVar[str]  # or when numbers are not finite
+    not_finite_advice: ClassVar[str]  # what may help when numbers are not finite
     validation_batch = 1
 
     def __init__(self, context: RunContext[C], checkpoint: Checkpoint | None = None) -> None:
@@ -248,7 +248,7 @@ class Run(ABC, Generic[C, S, R]):
             self._after_step(goal)
 
     def _after_step(self, goal: int) -> None:
-        """Stop if asked to; save if it is time."""
+        """Stop if a signal came; save if it is time."""
         self.stop_on_signal()
         minutes = (time.monotonic() - self.last_save) / 60
         self.save_soon |= self._context.signals.take_save()

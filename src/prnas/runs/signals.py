@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 EXIT = 128  # exit codes of processes that a signal ended, as shells have them
-LIFELINE = "PRNAS_LIFELINE"  # in the environment: standard input ends when this process should
+LIFELINE = "PRNAS_LIFELINE"  # environment variable: stop when standard input ends
 
 
 def interrupt(number: int) -> None:
@@ -29,7 +29,7 @@ def leave(number: int) -> None:
 
 
 second: Callable[[int], None] = interrupt  # what a second signal does; the commands leave
-interrupted = False  # by Ctrl-C, whatever exception came of it
+interrupted = False  # whether Ctrl-C came, whatever exception followed
 
 
 def guard(runs: bool) -> None:
@@ -87,7 +87,7 @@ def _ignore(runs: bool) -> None:
 
 
 class Signals:
-    number = 0  # of the signal that asked to stop
+    number = 0  # the signal that asks to stop
     save = False
 
     def take_save(self) -> bool:

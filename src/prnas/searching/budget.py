@@ -13,10 +13,10 @@ from prnas.searching.step import step_type
 
 TRAINING = 3.0  # forward, and backward with gradients of weights
 SALIENCY = 2.0  # without those
-PASSES = 32  # with candidates left out, for one pass with all of them
-LEAST_IMAGES = 32  # by removal; fewer say nothing
+PASSES = 32  # passes with candidates left out for one pass with all of them
+LEAST_IMAGES = 32  # fewer images show nothing by removal
 LEAST_EDGES = 4
-LEAST_BATCHES = 4  # by saliency, whose error is over batches
+LEAST_BATCHES = 4  # batches for saliency, whose error is over batches
 # How much of it goes to saliency: half where it decides, else a little.
 DECIDING, BESIDE = 0.5, 0.1
 
@@ -26,7 +26,7 @@ class Budget:
     """What to measure, and the share of the cycle's work that this is."""
 
     removal_images: int
-    edges: int  # whose candidates are removed
+    edges: int  # number of edges whose candidates are removed
     saliency_batches: int  # none: saliency is not measured
     saliency_batch: int
     share: float

@@ -19,7 +19,7 @@ from prnas.space.operations import Skip
 from prnas.space.pools import CellWeights, Pools
 
 MOST_NODES = 8  # Between cells of more, the edit distance takes seconds.
-TAKEN_OVER = 0.5  # Of a cell's operations: more skips than that are too many.
+TAKEN_OVER = 0.5  # Largest share of skips among a cell's operations.
 
 
 def derived_now(

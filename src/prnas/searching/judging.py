@@ -129,7 +129,7 @@ class Judging:
         return [torch.tensor(values, dtype=torch.float64)]
 
     def evidence(self, decision: Decision) -> Evidence:
-        """How sure the decision is, by losses without what it kept and without what it pruned."""
+        """How sure the decision is, by losses without survivors and without what was pruned."""
         compared = self._compared_edges(decision)
         inputs = self._compared_inputs(decision) if decision.genotype else {}
         gaps = [comparison.difference for comparison in compared.values()]
@@ -180,7 +180,7 @@ class Judging:
         )
 
     def _compared_edges(self, decision: Decision) -> dict[EdgeKey, Comparison]:
-        """The last kept against the first pruned, on every edge where something was decided."""
+        """The last survivor against the first pruned, on every edge where something was decided."""
         if self.eliminations:
             comparisons = {
                 key: elimination.comparison for key, elimination in self.eliminations.items()
@@ -260,7 +260,7 @@ class Judging:
         )
 
         def worth(key: EdgeKey) -> list[float]:
-            if by_paths and self.worths is not None:  # of the edge, and of what it keeps
+            if by_paths and self.worths is not None:  # worth of the edge and of its survivor
                 contrasts = self.worths[key[0]][key[1]].samples[survivors[key]]
                 return [a + b for a, b in zip(self.paths.rises[key], contrasts, strict=True)]
             empty, full = without(key)

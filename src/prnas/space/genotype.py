@@ -184,7 +184,7 @@ class Genotype:
 
     @classmethod
     def from_json(cls, data: Any) -> "Genotype":
-        """The genotype in parsed JSON; a `FormatError` names the place of every problem."""
+        """The genotype in parsed JSON; a `FormatError` names the path of every problem."""
         return validated(_ADAPTER, check_header(data, FORMAT, VERSION), "genotype")
 
     def dumps(self) -> str:
@@ -199,7 +199,7 @@ class Genotype:
 
     @classmethod
     def loads(cls, text: str) -> "Genotype":
-        """The genotype in JSON text; a `FormatError` names the place of every problem."""
+        """The genotype in JSON text; a `FormatError` names the path of every problem."""
         return cls.from_json(parse_json(text))
 
 

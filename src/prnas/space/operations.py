@@ -40,8 +40,8 @@ Parameter = int | str | tuple[int, ...]
 class Operation(ABC):
     """What every operation says of itself.
 
-    Its fields are its parameters, checked at birth, and `type`, its name in files. Order, JSON and
-    similarity follow from them; the rest, each class has to say.
+    Its fields are its parameters, checked when it is created, and `type`, its name in files. Order,
+    JSON and similarity follow from them; the rest, each class has to say.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT

@@ -15,7 +15,7 @@ from prnas.space.operations import Convolution, Operation, Zero
 from prnas.space.scores import as_probabilities, softmax
 
 Removed = frozenset[int]  # indices of the candidates of an edge that are left out
-Losses = Mapping[Removed, Sequence[float]]  # of each image, without them
+Losses = Mapping[Removed, Sequence[float]]  # loss of each image without them
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ class Elimination:
     """Backward elimination on one edge: the least missed leaves, then the others are measured anew.
 
     So of two candidates that can stand in for each other, one leaves and the other, now missed,
-    stays; ranked once, both would leave. It decides and measures nothing itself: it asks for the
-    losses without some sets of candidates, and is told them. In the end it has measured each
-    survivor without those that left.
+    stays; ranked once, both would leave. It measures nothing itself: `ask` says
+    without which sets of candidates losses are needed next, and `tell` takes them. In the end each
+    survivor was measured without those that left.
 
     With `weights`, the rank by these counts as much as the rank by worth. `protect_conv` keeps the
     last convolution, `no_zero` removes 'zero' first, unmeasured.
@@ -104,7 +104,7 @@ class Elimination:
         self.left = list(range(len(operations)))
         self.gone: list[int] = []
         self.samples: dict[int, tuple[float, ...]] = {}
-        self.comparison: Comparison | None = None  # of the last one that left
+        self.comparison: Comparison | None = None  # comparison of the last candidate that left
         self.done = False
         if no_zero:
             zeros = [index for index in self.left if isinstance(operations[index], Zero)]
@@ -125,7 +125,7 @@ class Elimination:
         return [gone, *(gone | {index} for index in self.left)]
 
     def tell(self, losses: Losses) -> None:
-        """The losses without the sets that it asked for, image by image."""
+        """Take the losses without the sets of `ask`, image by image."""
         gone = frozenset(self.gone)
         before = losses[gone]
         for index in self.left:
@@ -210,7 +210,7 @@ def last_and_first(
     *,
     no_zero: bool = False,
 ) -> tuple[int, int] | None:
-    """The last candidate of an edge that was kept, and the first that was pruned, by score.
+    """The last candidate of an edge that survived, and the first that was pruned, by score.
 
     `None` if nothing was pruned for its score. One that stays by a rule in spite of its score does
     not count, nor, with `no_zero`, a 'zero' that goes by one.

@@ -31,12 +31,12 @@ _LOG_END = 4096  # Bytes of a log in which its last message is looked for.
 class Task:
     """All that a machine needs to make an attempt at a job; it can be sent to another one."""
 
-    number: int  # Of the job.
+    number: int  # The job's number.
     job: str  # The run's folder, in the study's.
     study: Path
     lock: Path
-    start: tuple[str, ...]  # Arguments of a new run,
-    resume: tuple[str, ...]  # and of one that goes on.
+    start: tuple[str, ...]  # Arguments of a new run.
+    resume: tuple[str, ...]  # Arguments of a run that goes on.
     config: str  # The digest of the config that the run must have.
     program: tuple[str, ...] = ()  # Instead of the `prnas` of that machine.
 

@@ -135,7 +135,7 @@ class StudyConfig(Section):
     rows: Annotated[tuple[RowConfig, ...], Field(min_length=1, max_length=MOST_ROWS)]
     seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 5  # Searches, or cells, of each row.
     first_seed: Annotated[int, Field(ge=0, lt=2**40)] = 0
-    trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1  # Of what each search found.
+    trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1  # For each cell.
     # What says how good a cell is: a training of its network, or the table of NAS-Bench-201.
     judge: Literal["training", "truth"] = "training"
     retrain: Annotated[RetrainingConfig, BeforeValidator(_recipe_data)] = RetrainingConfig()

@@ -16,7 +16,7 @@ Key = tuple[str, Literal["search", "retrain"]]  # A row, and which of its jobs.
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of a job, by row and task; and of all that is left, on so many places."""
+    """Seconds of a job, by row and task; and of all that is left, on the given slots."""
 
     of_job: Mapping[Key, float]
     left: float | None  # `None`: something could not be measured.
@@ -29,7 +29,7 @@ def estimate(
     slots: int,
     measure: Callable[[RunConfig], float],
 ) -> Estimate:
-    """`measure` gives the seconds of a run by its config; it is asked only where none was done."""
+    """`measure` gives the seconds of a run by its config; it is called only where none is done."""
     of_job = mean_seconds(plan, states)
     problems: list[str] = []
     for row in plan.rows:

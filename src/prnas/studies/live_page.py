@@ -14,9 +14,9 @@ from prnas.studies.page import study_data
 from prnas.studies.plan import Plan
 from prnas.studies.states import JobState, read_state
 
-LEAST_SECONDS = 1.5  # Between two looks at the folders,
-SHARE = 0.05  # which take at most so much of the time.
-MOST_RUNS = 8  # Whose pages are kept.
+LEAST_SECONDS = 1.5  # Seconds between two looks at the folders.
+SHARE = 0.05  # Largest share of the time that these looks take.
+MOST_RUNS = 8  # Runs whose pages stay in memory.
 
 
 class LiveStudy(Live):
@@ -47,7 +47,7 @@ class LiveStudy(Live):
             except UserError:
                 return None
             if live is not None:
-                self._runs[folder] = live  # The last one is the one that was asked for last.
+                self._runs[folder] = live  # In the order of their latest requests.
                 for old in list(self._runs)[:-MOST_RUNS]:
                     del self._runs[old]
             return live

@@ -13,7 +13,7 @@ from prnas.io.memory import cgroup_limits
 from prnas.studies.attempt import Slot
 from prnas.studies.config import StudyConfig
 
-_MEMORY_SHARE = 0.9  # Of the machine's, for all jobs together.
+_MEMORY_SHARE = 0.9  # Share of the machine's memory for all jobs together.
 
 
 @dataclass(frozen=True, slots=True)

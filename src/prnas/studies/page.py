@@ -37,8 +37,8 @@ MOST_PAIRS = 1_000
 MOST_PROBLEMS = 30
 MOST_DRAWN, MOST_DRAWN_OF_ROW = 120, 6  # Genotypes.
 LONGEST_MESSAGE = 600
-LEAST_SECONDS = 5.0  # Between two refreshes of the page of a study that runs,
-SHARE = 0.01  # of whose time they take at most so much.
+LEAST_SECONDS = 5.0  # Between two refreshes of the page of a study that runs.
+SHARE = 0.01  # Largest share of the study's time that they take.
 
 
 def study_data(

@@ -11,7 +11,7 @@ from prnas.studies.states import JobState
 STRIKES = 3  # Attempts without any progress after which a job is given up.
 BUSY = 2.0  # Seconds until a job that is under way elsewhere is looked at again.
 USER_ERROR = 2
-_STOPPED = (EXIT + 2, EXIT + 15)  # By SIGINT or SIGTERM: it has saved its state.
+_STOPPED = (EXIT + 2, EXIT + 15)  # Exit codes after SIGINT or SIGTERM: the state is saved.
 
 
 @dataclass

@@ -33,8 +33,8 @@ from prnas.studies.locks import is_locked
 from prnas.studies.machine import Node, Share, share_out, share_out_nodes, visible_gpus
 
 START = 120.0  # Seconds that Ray has to start.
-ANSWER = 5.0  # Seconds that an address has to answer,
-CONNECT = 60.0  # and to let us in.
+ANSWER = 5.0  # Seconds that an address has to answer.
+CONNECT = 60.0  # Seconds that a cluster has to let us in.
 END = 60.0  # Seconds after which what does not end is left to itself.
 _LONGEST_FOLDER = 38  # Characters of a folder for sockets, whose whole path must have at most 107.
 # Of a Ray of our own. Jobs have their memory limits, and end by themselves when their worker does.
@@ -164,7 +164,7 @@ class _RayProcess:
 
     def send(self, **message: Any) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError, ValueError):  # Its end is told by `messages`.
+        with suppress(OSError, ValueError):  # `messages` has its end.
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
 
@@ -236,7 +236,7 @@ class RayEngine:
         self, number: int, code: int | None, seconds: float, progress: int | None, message: str
     ) -> Ended:
         task, before, began = self._under_way.pop(number)
-        if progress is None:  # Of a lost worker: what its folder says.
+        if progress is None:  # A worker was lost: its folder tells.
             progress, seconds = progress_of(task.run) - before, time.monotonic() - began
         return Ended(task, code, seconds, progress, message)
 

@@ -1,4 +1,4 @@
-"""What a study has found so far: one value that tables, files and pages are made from."""
+"""The results of a study so far: one value that tables, files and pages are made from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -98,7 +98,7 @@ class Pair:
     second: str
     difference: float
     p: float
-    corrected: float  # By Holm, for the number of pairs.
+    corrected: float  # p after Holm's correction for the number of pairs.
 
     @property
     def significant(self) -> bool:

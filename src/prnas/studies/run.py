@@ -41,7 +41,7 @@ class Watcher:
 
 
 class Watchers(Watcher):
-    """Several, told of everything in their order."""
+    """Several watchers, called in their order."""
 
     def __init__(self, *watchers: Watcher) -> None:
         self._watchers = watchers
@@ -73,11 +73,11 @@ class Watchers(Watcher):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a study, or the jobs of it that were asked for, ended."""
+    """How a study, or the chosen jobs of it, ended."""
 
     states: dict[int, JobState]
     failed: dict[int, str]
-    signal: int = 0  # That stopped it.
+    signal: int = 0  # The signal that stopped it.
 
 
 def run_study(
@@ -129,7 +129,7 @@ def _start_jobs(
         needed = None if job.needs is None else queue.states[job.needs]
         state = read_state(folder, plan, job, needed, locks=False)
         queue.states[job.number] = state
-        if state.state == "done":  # By someone else, meanwhile.
+        if state.state == "done":  # Another process has done it meanwhile.
             _see_cells(folder, plan, queue, job)
             continue
         slot = engine.start(task_of(folder, plan, job, share, queue.states))

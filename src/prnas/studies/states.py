@@ -34,7 +34,7 @@ class JobState:
     seconds: float | None = None  # Computed so far.
     genotype: Genotype | None = None  # What a search found, or what a training trains.
     test_error: float | None = None
-    validation_error: float | None = None  # Of a search's supernet.
+    validation_error: float | None = None  # Error of a search's supernet.
     parameters: int | None = None
     macs: int | None = None
     message: str = ""

@@ -16,11 +16,11 @@ from typing import TypeVar
 
 MOST_EXACT = 200_000  # Ways to split the numbers up to which a permutation test tries them all.
 SAMPLES = 20_000  # Random splits of a larger one.
-MOST_CACHED = 2**22  # Positions in random splits that are kept for the next pair: some 40 MB.
-RESAMPLES = 10_000  # Of a bootstrap.
+MOST_CACHED = 2**22  # Positions in random splits that are cached for the next pair: some 40 MB.
+RESAMPLES = 10_000  # Samples of a bootstrap.
 LEVEL = 0.05
 POWER = 0.8
-_NODES = 240  # Of each integral: an even number.
+_NODES = 240  # Nodes of each integral: an even number.
 K = TypeVar("K")
 
 
@@ -31,7 +31,7 @@ class Summary:
     n: int
     mean: float
     deviation: float | None
-    interval: tuple[float, float] | None  # Of the mean, by bootstrap.
+    interval: tuple[float, float] | None  # Confidence interval of the mean, by bootstrap.
 
 
 def summary(values: Sequence[float], level: float = LEVEL, seed: int = 0) -> Summary:

@@ -26,7 +26,7 @@ class Route:
 
     link: int
     points: tuple[Point, ...]
-    arrives: bool  # at the target, rather than at another line of the bundle
+    arrives: bool  # ends at the target, rather than at another line of the bundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Band(NamedTuple):
 
 
 def _bands(graph: Graph, sizes: Sequence[Size], levels: Ports, spacing: Spacing) -> list[_Band]:
-    climbs = [0.0] * len(graph.columns)  # of the steepest segment into each column
+    climbs = [0.0] * len(graph.columns)  # height of the steepest segment into each column
     for left, right, bundle in graph.segments():
         column = graph.column_of[right]
         climb = abs(levels[right, bundle, False] - levels[left, bundle, True])

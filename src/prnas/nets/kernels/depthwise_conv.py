@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from prnas.nets.kernels.autograd import by_hand, differentiable
 from prnas.nets.kernels.layouts import is_channels_last, merge_phases, split_phases
 
-Strips = dict[tuple[int, int], Tensor]  # by kernel and shift
+Strips = dict[tuple[int, int], Tensor]  # strips of an image by kernel and shift
 
 
 def depthwise(x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:

@@ -24,10 +24,10 @@ class ScaledProduct(ABC):
     once for many products.
     """
 
-    keeps_output: ClassVar[bool]  # `output` is then a cheap pass over what is kept
+    keeps_output: ClassVar[bool]  # whether `output` is a cheap pass over a saved tensor
     mean: Tensor
     variance: Tensor
-    reciprocal: Tensor  # of the standard deviation
+    reciprocal: Tensor  # one over the standard deviation
     scales: Tensor | None  # the scale, for each channel
     scaled: Tensor  # their product
     bias: Tensor
@@ -145,13 +145,13 @@ class FoldedBN(ScaledProduct):
 
         scale * BN(D W^T) = D (diag(s) W)^T - diag(s) W m,    s = scale / sqrt(variance + eps),
 
-    and D W^T is never made nor kept.
+    and D W^T is neither computed nor saved.
     """
 
     keeps_output = False
     weight: Tensor
-    stack: "FoldedStack"  # that it is part of
-    index: int  # in it
+    stack: "FoldedStack"  # the stack that it is part of
+    index: int  # its index in the stack
     gradient: "FoldedGradient | None" = None  # where many were computed at once
     center: Tensor
     squares: Tensor  # D^T D
@@ -266,7 +266,7 @@ class FoldedStack:
 
 
 class DirectBN(ScaledProduct):
-    """As textbooks do it: `raw` is D W^T, and is kept. PyTorch's own BN kernels do the rest."""
+    """As textbooks do it: `raw` is D W^T, and is saved. PyTorch's own BN kernels do the rest."""
 
     keeps_output = True
 

@@ -5,7 +5,7 @@ import { drawPicture } from "./picture.js";
 import { toolButton } from "./timeline.js";
 import { edgeName, numInputs, TreeView } from "./tree.js";
 
-// In the cramped boxes a conv is told by its sizes alone: nothing else is.
+// In the narrow boxes a convolution is its sizes alone: no other operation has such a label.
 const brief = (label) => label.replace(/^conv /, "");
 
 // "+0.0123 ± 0.0040": two digits of the error, and the value no more precisely.
