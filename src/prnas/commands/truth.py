@@ -37,7 +37,7 @@ def _truth(cell: str) -> Truth:
 
 
 def _genotype(cell: str) -> Genotype:
-    """By its string, or by what other commands take for a genotype."""
+    """The genotype of a NAS-Bench-201 string, or of a name, file or folder as in other commands."""
     if "|" in cell:
         return genotype_of(index_of_string(cell))
     return named.genotype_and_data(cell)[0]

@@ -1,4 +1,4 @@
-"""What a run on someone's own images should be like: decided from facts about them, with reasons.
+"""The choice of a run's open values for someone's own images: by facts about them, with reasons.
 
 Nothing here reads a file or a clock: the same facts give the same choice everywhere.
 """
@@ -161,7 +161,7 @@ def _plan(draft: Draft[Any], facts: ImageFacts, task: _Task) -> _Plan:
 
 
 def _sizes(facts: ImageFacts) -> list[int]:
-    """From the largest to the smallest; images are not enlarged."""
+    """Possible sizes, largest first; images are not enlarged."""
     low, middle, high = facts.sides
     sizes = {size for size in SIZES if size <= middle}
     if low == high and low <= SIZES[0]:
@@ -229,7 +229,7 @@ def _cycle_values(draft: Draft[Any], epochs: int) -> dict[str, int]:
 def _search(config: SearchConfig, facts: ImageFacts) -> _Task:
     @cache
     def macs(size: int, cells: int, channels: int) -> int:
-        """Those of the first supernet. The later ones are dearer, which `mac_seconds` knows."""
+        """Multiply-accumulates of the first supernet; `mac_seconds` allows for larger ones."""
         return supernet_macs(
             Pools.initial(config.network.nodes, config.space.initial_pool, config.network.shape),
             channels,
@@ -254,7 +254,7 @@ def _search(config: SearchConfig, facts: ImageFacts) -> _Task:
 def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
     @cache
     def macs(size: int, cells: int, channels: int) -> int:
-        """Those of the same cells whatever is trained, so that cells are trained alike."""
+        """Multiply-accumulates of fixed cells, so that all cells are trained alike."""
         return network_size(
             zoo.get(DEFAULT_GENOTYPE),
             channels,

@@ -228,7 +228,7 @@ def _graph_panel(
 
 
 def _arc(first: Rectangle, second: Rectangle) -> tuple[Point, ...]:
-    """From box to box of a column, bulging into the gap on its right."""
+    """A line between two boxes of a column, bulging into the gap on its right."""
     right = first.x + first.width
     start, end = (Point(right, box.y + box.height / 2) for box in (first, second))
     return start, Point(right + ARC, start.y), Point(right + ARC, end.y), end

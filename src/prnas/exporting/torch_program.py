@@ -64,7 +64,7 @@ def describe(model: Model, card: str, normalize: bool) -> dict[str, str]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the exporters' notes on their own progress and future."""
+    """Silence the exporters' notes on their own progress and future."""
     logger = logging.getLogger("torch")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -104,7 +104,7 @@ def values_inside(shape: tuple[int, int, int], channels: int, stem: Stem) -> int
 
 
 def _checksum(fields: Mapping[str, Any]) -> str:
-    """Of the values, however they are written."""
+    """The checksum of the values, however they are written."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 

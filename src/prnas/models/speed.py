@@ -1,4 +1,4 @@
-"""How quick a network is on this device: a call again and again, each one timed to its end."""
+"""The speed of a network on this device: a call is repeated, and each timed to its end."""
 
 import time
 from collections.abc import Callable

@@ -37,7 +37,7 @@ def paths(x: Tensor, probability: float, generator: torch.Generator | None) -> T
 def mask(
     x: Tensor, shape: Sequence[int], probability: float, generator: torch.Generator | None
 ) -> Tensor:
-    """Of `shape`, for multiplying `x`: zero with `probability`, and keeping the mean."""
+    """A mask of `shape` to multiply `x` by: zero with `probability`, and keeping the mean."""
     keep = 1 - probability
     # Drawn where the generator lives (the CPU), so that every device drops the same.
     device = generator.device if generator is not None else x.device

@@ -22,7 +22,7 @@ from prnas.space.scores import Scores, softmax
 
 @dataclass(frozen=True, slots=True)
 class CycleProgress:
-    """Where a cycle stands before a step; epochs count from 0."""
+    """The progress of a cycle before a step; epochs count from 0."""
 
     epoch: int = 0
     epochs: int = 1

@@ -1,4 +1,4 @@
-"""How well a supernet does without some of its candidates, image by image.
+"""The scores of a supernet without some of its candidates, image by image.
 
 Many sets of candidates to leave out are tried on the same images, and what they share is computed
 once: the stem, every cell before the first that differs, and in that one every node before the
@@ -35,7 +35,7 @@ class CandidateIndex:
 
 @dataclass(frozen=True, slots=True)
 class ImageScores:
-    """For each set of removed candidates (rows) and each image (columns)."""
+    """Losses and hits for each set of removed candidates (rows) and each image (columns)."""
 
     loss: Tensor  # cross entropy
     correct: Tensor  # whether the prediction is right
@@ -148,7 +148,7 @@ class PassCosts:
 
 
 def pass_costs(supernet: Supernet, pixels: Pixels) -> PassCosts:
-    """For images of that size."""
+    """The costs of passes for images of that size."""
     costs: list[dict[int, int]] = []  # multiply-accumulates of each cell, by node
     first: dict[Role, int] = {}
     candidates = 0

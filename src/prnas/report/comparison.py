@@ -167,7 +167,7 @@ def _confusions(groups: Sequence[Group], names: Sequence[str]) -> Iterator[dict[
 
 
 def _distances(views: Sequence[View]) -> list[list[int | None]] | None:
-    """Between every two genotypes; none if fewer than two runs have one."""
+    """Edit distances between every two genotypes; none if fewer than two runs have one."""
     genotypes = [(number, view.genotype) for number, view in enumerate(views) if view.genotype]
     if len(genotypes) < 2:
         return None

@@ -1,4 +1,4 @@
-"""From runs to a page: of a run, of several, or of a folder of seeds."""
+"""The page of a run, of several, or of a folder of seeds."""
 
 import re
 import shlex

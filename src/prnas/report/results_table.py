@@ -42,7 +42,7 @@ def config_names(
 
 
 def results(views: Sequence[View]) -> list[dict[str, Any]]:
-    """Of each config, searches first: its name and runs, and mean and deviation over its seeds.
+    """A row for each config, searches first: name, runs, mean and deviation over its seeds.
 
     Accuracies of supernets of several configs are left out: they do not compare.
     """
@@ -98,7 +98,7 @@ def _table(rows: Sequence[Mapping[str, Any]], result: _Column) -> str:
 
 
 def decimals_of(value: float) -> int:
-    """So many that three digits of a number count: two of 3.35, four of 0.0643, none of 650."""
+    """Decimals for three significant digits: two for 3.35, four for 0.0643, none for 650."""
     return max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
 
 

@@ -135,7 +135,7 @@ class SearchView(View):
         )
 
     def _scoring(self) -> str | None:
-        """By what candidates were judged, where it is not their weights alone."""
+        """The measure by which candidates were judged, where it is not their weights alone."""
         scoring = text_at(self.info.config, "architecture.scoring")
         return None if scoring in (None, "weights") else scoring
 

@@ -124,7 +124,7 @@ class View(ABC):
     def data(self) -> dict[str, Any]: ...
 
     def _commands(self, repeat: tuple[str, str], resume: str, then: Facts) -> Facts:
-        """To repeat the run; to watch it and go on or, once it has ended, what to do `then`."""
+        """Commands to repeat the run, to watch it and go on or, once it has ended, `then`."""
         quoted, original = self.info.quoted, original_command(self.info)
         while_it_goes = [
             ("Watch it live", f"prnas watch {quoted}"),
@@ -161,7 +161,7 @@ def _description(config: Mapping[str, Any]) -> str:
 
 
 def _session_facts(info: RunInfo) -> Facts:
-    """Where and when it ran, by its environment file."""
+    """Machine and time of the run, from its environment file."""
     if not info.sessions:
         return [("Folder", info.folder)]
     last, times = info.sessions[-1], len(info.sessions) - 1

@@ -151,5 +151,5 @@ def resume_seeds(
 
 
 def _checksum(config: Mapping[str, Any], seeds: Sequence[int]) -> str:
-    """Of all that the trainings have in common, as the config file says it, and of their seeds."""
+    """The checksum of what the trainings share, as in the config file, and of their seeds."""
     return hashlib.sha256(json.dumps([config_digest(config), list(seeds)]).encode()).hexdigest()

@@ -172,7 +172,7 @@ class BatchSize:
         return {"batch": self.batch, "ceiling": self.ceiling}
 
     def load_state(self, state: dict[str, int]) -> None:
-        """As it was saved, or as much of it as makes sense: there may be more processes now."""
+        """Take a saved state, or as much of it as makes sense: there may be more processes now."""
         batch, ceiling = state["batch"], state["ceiling"]
         for size in (batch, ceiling):
             if type(size) is not int or not 0 <= size <= self.rule.max:

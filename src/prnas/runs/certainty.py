@@ -1,4 +1,4 @@
-"""How sure a search is of what it decided, in words."""
+"""The certainty of a search's decisions, in words."""
 
 from collections.abc import Sequence
 

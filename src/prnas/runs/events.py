@@ -90,7 +90,7 @@ class SearchResult:
 
     @property
     def validation_accuracy(self) -> float | None:
-        """That of the last validation."""
+        """The accuracy of the last validation."""
         for epoch in reversed(self.epochs):
             if "validation" in epoch.scores:
                 return epoch.scores["validation"].accuracy

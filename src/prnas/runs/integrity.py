@@ -1,4 +1,4 @@
-"""What a run's newest checkpoint says of its other files. Light: it reads no tensors."""
+"""Checks of a run's files against its newest checkpoint. Light: it reads no tensors."""
 
 import hashlib
 import json

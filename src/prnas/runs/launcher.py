@@ -43,7 +43,7 @@ class Siblings:
                 child.wait(_REAP)
 
     def message(self, waited: str | None) -> str:
-        """Which process is gone. `waited`: how long it gave no answer; `None`: it hung up."""
+        """A message on the lost process. `waited`: how long it was silent; `None`: it hung up."""
         deadline = time.monotonic() + _REAP
         while waited is None and not self._gone() and time.monotonic() < deadline:
             time.sleep(0.02)

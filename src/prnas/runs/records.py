@@ -1,4 +1,4 @@
-"""What a run says: one typed record an epoch, a cycle and a decision, as JSON lines.
+"""Records of a run: a typed one for each epoch, cycle and decision, as JSON lines.
 
 Cycles, epochs and steps count from 1, as on the screen; docs/records.md describes every field.
 Records describe; nobody reads them back to decide. Fields that hold seconds, speed or memory differ
@@ -96,7 +96,7 @@ class ExecutionRecord(_Record):
 
 
 class Worth(_Record):
-    """By how much the loss rises without each candidate of an edge, and the standard errors.
+    """The rise of the loss without each candidate of an edge, and the standard errors.
 
     `None` where nothing was measured.
     """
@@ -106,7 +106,7 @@ class Worth(_Record):
 
 
 class EdgeDecision(_Record):
-    """On an edge, the last candidate that was kept against the first that was pruned.
+    """A decision on an edge: the last candidate that was kept against the first that was pruned.
 
     `difference`: by how much more the loss rises without the kept one, with its standard error;
     `p`: how often chance alone brings as large a difference.
@@ -120,7 +120,7 @@ class EdgeDecision(_Record):
 
 
 class InputDecision(_Record):
-    """Of a node, the last input that was kept against the first that was not; as `EdgeDecision`."""
+    """A node's last input that was kept against the first that was not; see `EdgeDecision`."""
 
     node: int
     kept: int

@@ -33,7 +33,7 @@ interrupted = False  # whether Ctrl-C came, whatever exception followed
 
 
 def guard(runs: bool) -> None:
-    """For a command, before anything heavy is imported: no signal ends in a traceback.
+    """Guard a command, before anything heavy is imported: no signal ends in a traceback.
 
     A command that `runs` has written nothing until its run begins (`stop_signals`), and all after
     its end: it leaves at once, and SIGUSR1 asks for nothing. In another, Ctrl-C raises.
@@ -79,7 +79,7 @@ def leave_from_now() -> None:
 
 
 def _ignore(runs: bool) -> None:
-    """For the last instant, in which Python takes its handlers away."""
+    """Ignore signals in the last instant, in which Python takes its handlers away."""
     names = ("SIGINT", "SIGTERM", "SIGUSR1") if runs else ("SIGINT",)
     for name in names:
         if hasattr(signal, name):

@@ -1,4 +1,4 @@
-"""How many threads a run computes with: by rule, so that every machine computes the same bits."""
+"""The number of threads of a run: by rule, so that every machine computes the same bits."""
 
 import psutil
 import torch
@@ -12,7 +12,7 @@ CORES = torch.get_num_threads()  # before any run changes it
 
 
 def default_threads(step_macs: float, cores: int = CORES) -> int:
-    """As many threads as the work is worth, as far as there are cores."""
+    """The number of threads that the work is worth, as far as there are cores."""
     return max(1, min(cores, int(step_macs / MACS_PER_THREAD)))
 
 

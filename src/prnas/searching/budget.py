@@ -1,4 +1,4 @@
-"""How much is measured at a cycle's end: as much as a share of the cycle's work allows.
+"""The budget of measurements at a cycle's end: a share of the cycle's work.
 
 Work is counted, not timed, so that the same config gives the same result on any machine. Its unit
 is a pass forward of the whole supernet, for one image.

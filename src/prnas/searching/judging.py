@@ -212,13 +212,13 @@ class Judging:
         }
 
     def _gap_by_paths(self, key: EdgeKey, survivor: int, pruned: int) -> Estimate:
-        """By how much paths with the survivor are better, sampled over groups of paths."""
+        """The gain of paths with the survivor, sampled over groups of paths."""
         assert self.worths is not None
         samples = self.worths[key[0]][key[1]].samples
         return difference(samples[survivor], samples[pruned])
 
     def _compared_inputs(self, decision: Decision) -> dict[Role, dict[int, Comparison]]:
-        """By node, the last input that survived against the first that did not."""
+        """For each node, the last input that survived against the first that did not."""
         assert decision.genotype is not None
         pairs: dict[Role, dict[int, tuple[EdgeKey, EdgeKey]]] = {
             role: {} for role in self.pools.roles
@@ -313,13 +313,13 @@ class Judging:
         return self.pools.cell(key[0]).edges[key[1]].candidates
 
     def _strengths_of(self, key: EdgeKey) -> Sequence[float]:
-        """By which edges are ranked, and candidates that were not eliminated."""
+        """The numbers that rank edges, and candidates that were not eliminated."""
         if self.worths is None:
             return self.scores[key]
         return self.worths[key[0]][key[1]].strengths
 
     def _by_edge(self, measured: Mapping[EdgeKey, Any]) -> dict[Role, list[Any]]:
-        """For each edge of each cell, what was measured, or `None`."""
+        """The values of all edges, by cell; `None` where nothing was measured."""
         return {
             role: [measured.get(key) for key in self._keys if key[0] == role]
             for role in self.pools.roles
@@ -342,5 +342,5 @@ def _numbers(gap: Estimate) -> dict[str, float]:
 
 
 def _short(number: float) -> float:
-    """As precise as anybody needs it."""
+    """The number to six significant digits."""
     return float(f"{number:.6g}")

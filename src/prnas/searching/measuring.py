@@ -90,7 +90,7 @@ class Measuring:
         return {removed: tuple(values) for removed, values in losses.items()}
 
     def saliency(self, size: int) -> dict[Role, list[list[tuple[float, ...]]]]:
-        """For each cell, edge and candidate, the foretold rise of the loss in batches of `size`."""
+        """The predicted rise of the loss by cell, edge and candidate, in batches of `size`."""
         supernet = self.search.state.supernet
         sizes: dict[Role, list[int]] = {
             role: [len(edge) for edge in edges] for role, edges in supernet.mixing().items()

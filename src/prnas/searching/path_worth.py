@@ -1,5 +1,4 @@
-"""What candidates are worth by paths: how much better the cells are that have one than those that
-have another in its place.
+"""The worth of candidates by paths: how much better cells with one are than cells with another.
 
 Paths are drawn in fair groups, and those of a group are scored on the same images. Within a group
 each candidate of an edge meets other candidates on the other edges, so its mean over groups is its
@@ -100,7 +99,7 @@ class PathJudge:
     def _contrasts(
         self, groups: list[list[Scored]], losses: list[list[float]]
     ) -> dict[Omitted, list[tuple[float, ...]]]:
-        """For each candidate of each edge, and each group, how far its paths are below the mean."""
+        """Distances of paths' losses below the mean, for each edge, candidate and group."""
         number = max(len(self._candidates(edge)) for edge in self._edges)  # paths of a group
         paths = [[path for path, omitted in group if omitted is None] for group in groups]
         rows = torch.tensor([loss[:number] for loss in losses], dtype=torch.float64)
@@ -134,7 +133,7 @@ class PathJudge:
     def _rises(
         self, groups: list[list[Scored]], losses: list[list[float]], omitted: Omitted
     ) -> list[float]:
-        """By how much the loss of each group's first path rises without an edge."""
+        """The rise of the loss of each group's first path without an edge."""
         return [
             loss - group_losses[0]
             for group, group_losses in zip(groups, losses, strict=True)

@@ -1,4 +1,4 @@
-"""What prune and replace decided, as a record: it can be logged, saved, replayed."""
+"""Changes: the decisions of prune and replace, which can be logged, saved and replayed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

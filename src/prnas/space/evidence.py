@@ -1,4 +1,4 @@
-"""How sure a measured number is: mean, standard error, and the chance of a difference by chance."""
+"""Estimates: the mean of a sample, its standard error, and the p-value of a difference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a search finds: the cells of a network, an operation on each of their edges."""
+"""Genotypes, the results of searches: a network's cells with an operation on each edge."""
 
 import json
 from collections.abc import Iterable, Mapping

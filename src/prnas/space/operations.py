@@ -74,7 +74,7 @@ class Operation(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
 
     def sort_key(self) -> tuple[Any, ...]:
-        """By class, then by parameters."""
+        """The key of the order of operations: by class, then by parameters."""
         return (self.rank, *self.parameters().values())
 
     def __lt__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""What a cell looks like, as a value: its kinds, its inputs, what a node reads, the network around.
+"""The shape of cells as a value: their roles, inputs, what a node reads, the network around them.
 
 The spaces of DARTS and NAS-Bench-201 (Dong and Yang, 2020) differ in these, in the number of nodes,
 in how a cell's output is made, and in the operations.

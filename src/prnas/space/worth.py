@@ -1,4 +1,4 @@
-"""What candidates are worth by measurement: by how much the loss rises when one is left out.
+"""The measured worth of candidates: by how much the loss rises when one is left out.
 
 It decides in place of architecture weights, where a config says so. A sample of worth is a rise for
 each image (by removal) or for each batch (by saliency), the same ones for all candidates, so that
@@ -41,7 +41,7 @@ class EdgeWorth:
         return [estimate(sample) for sample in self.samples]
 
     def probabilities(self, indices: Sequence[int]) -> list[float]:
-        """With which these candidates are drawn as parents; they sum up to 1."""
+        """The probabilities of these candidates to be drawn as parents; they sum up to 1."""
         measured = worth_probabilities([self.samples[index] for index in indices])
         if self.weighed is None:
             return measured

@@ -139,7 +139,7 @@ def _attempt(
 
 
 def _environment() -> dict[str, str]:
-    """Ours, but for what Ray tells its own processes, among it the key to its cluster."""
+    """Our environment without Ray's variables, among them the key to its cluster."""
     return {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
 
 

@@ -44,7 +44,7 @@ def _engine(name: str) -> str:
 
 
 def check_address(address: str) -> str:
-    """Where a Ray cluster is: `auto`, or the address that `ray start --head` prints."""
+    """The address of a Ray cluster: `auto`, or what `ray start --head` prints."""
     if not _ADDRESS.fullmatch(address):
         raise ValueError(
             f"an address is auto (the cluster that this machine is in) or HOST:PORT, such as "

@@ -1,4 +1,4 @@
-"""How long a study will take: from what its runs took, else from measured steps. Light."""
+"""The estimate of a study's time: from what its runs took, else from measured steps. Light."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def seconds_left(
     of_job: Mapping[Key, float],
     under_way: Sequence[tuple[int, float]] = (),
 ) -> float | None:
-    """Of all jobs that are not done; `under_way` are numbers of jobs and their seconds so far.
+    """The seconds of all jobs that are not done; `under_way`: number and seconds of running ones.
 
     `None` if there is a kind of job of which nothing is known.
     """

@@ -71,7 +71,7 @@ def _is_used(folder: Path) -> bool:
 
 
 def genotype_file(folder: Path, row: Row, unit: int) -> Path:
-    """Where the cells of a row that does not search are."""
+    """The file with the cells of a row that does not search."""
     return folder / row.name / f"seed-{unit}.json"
 
 

@@ -1,4 +1,4 @@
-"""What this machine has, and how it is shared out among the jobs of a study."""
+"""The CPUs, GPUs and memory of this machine, shared out among the jobs of a study."""
 
 import math
 import os

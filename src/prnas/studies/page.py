@@ -103,7 +103,7 @@ def _problem_list(
 
 
 def _links(folder: Path, page: Path | None) -> str | None:
-    """From the page to the study's folder; `None` if there is no way."""
+    """The way from the page to the study's folder; `None` if there is none."""
     if page is None:
         return "./"
     try:
@@ -304,7 +304,7 @@ def _error_of(units: Sequence[Unit]) -> float | None:
 
 
 def _spaced(items: Sequence[Any], most: int) -> Sequence[Any]:
-    """At most so many, evenly over all: with the first and, of several, the last."""
+    """At most so many items, evenly spaced, with the first and, of several, the last."""
     if len(items) <= most:
         return items
     if most == 1:

@@ -1,4 +1,4 @@
-"""From a study to its jobs: a pure function of the file and the recipes it names."""
+"""The plan of a study: its jobs as a pure function of the file and the recipes that it names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -142,7 +142,7 @@ class Plan:
         return tuple(jobs)
 
     def config_digest(self, job: Job, genotype: Genotype | None) -> str:
-        """Of the config that a job's run must have. `genotype`: what a training trains."""
+        """The digest of the config that a job's run must have; a training's has a `genotype`."""
         if job.task == "search":
             data = {**self._search_data[job.row.name], "seed": job.seed}
         else:

@@ -1,4 +1,4 @@
-"""Which job is next, and what the end of an attempt means. It decides, and starts nothing."""
+"""The queue of jobs: which is next, and what an attempt's end means. It starts nothing itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -147,7 +147,7 @@ class _RayProcess:
         raise UserError(f"cannot use {self._where}: {problem}")
 
     def last_words(self) -> str:
-        """Of the process, for a message."""
+        """The last line that the process wrote to its log, for a message."""
         with suppress(OSError):
             lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
             return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")

@@ -298,7 +298,7 @@ def _agreement(rows: Sequence[RowResult]) -> Agreement | None:
 
 
 def _detectable(rows: Sequence[RowResult]) -> float | None:
-    """By the pooled spread of all rows, and their least number of units."""
+    """The detectable difference, by the pooled spread of all rows and their fewest units."""
     samples = [row.errors for row in rows if len(row.errors) > 1]
     if len(samples) < 2:
         return None

@@ -1,4 +1,4 @@
-"""How far a job is: read from its run's folder, and from nothing else."""
+"""The state of a job, read from its run's folder and from nothing else."""
 
 import json
 from collections.abc import Mapping
@@ -118,7 +118,7 @@ def _search_result(run: Path, state: Mapping[str, Any], stopped: JobState) -> Jo
 
 
 def _validation_error(records: Path) -> float | None:
-    """Of the last epoch that was validated. The records' checksum has been verified."""
+    """The error of the last validated epoch. The records' checksum has been verified."""
     for line in reversed(records.read_bytes().splitlines()):
         if line.startswith(b'{"type":"epoch"'):
             score = json.loads(line).get("validation")

@@ -78,7 +78,7 @@ class Components:
 
 
 def variance_components(groups: Sequence[Sequence[float]]) -> Components | None:
-    """Of groups of trainings, one for each search; `None` if they cannot be told apart.
+    """The variances between and within searches' groups of trainings; `None` if inseparable.
 
     The method of moments for random effects: the means of n trainings vary by the variance between
     searches plus a part of the variance within. An estimate below 0 is 0.

@@ -43,7 +43,7 @@ def shares(statistics: PoolStatistics) -> str:
 def ending(
     change: Change, pools: Pools, evidence: Evidence | None = None
 ) -> list[tuple[Role, list[str]]]:
-    """For each cell: what was pruned, how sure that is, what is new, what its pools hold now."""
+    """Lines for each cell: what was pruned, how sure that is, what is new, what its pools hold."""
     lines: list[tuple[Role, list[str]]] = [
         (role, _cell(change.cell(role), pools.cell(role))) for role in pools.roles
     ]

@@ -1,4 +1,4 @@
-"""What a person sees of a run: a live view in a terminal, a line an epoch in a log."""
+"""The display of a run: a live view in a terminal, a line an epoch in a log."""
 
 from collections.abc import Callable
 from time import monotonic

@@ -1,4 +1,4 @@
-"""How sure the decisions at a cycle's end are, in lines and as a table."""
+"""The certainty of the decisions at a cycle's end, in lines and as a table."""
 
 from prnas.runs.certainty import beyond_chance
 from prnas.runs.records import EdgeDecision, Evidence, InputDecision

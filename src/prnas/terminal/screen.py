@@ -1,4 +1,4 @@
-"""Where a run is shown: a live view at the foot of a terminal, or plain lines in a log."""
+"""The screen of a run: a live view at the foot of a terminal, or plain lines in a log."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What a person sees of a study: a live view in a terminal, a line a job in a log; its tables."""
+"""The display of a study: a live view in a terminal, a line a job in a log; its tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -31,7 +31,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything is; the upper left corner is at (0, 0)."""
+    """Positions of boxes and lines; the upper left corner is at (0, 0)."""
 
     width: float
     height: float
@@ -76,7 +76,7 @@ def lay_out(
 
 
 class _Band(NamedTuple):
-    """From where to where a column reaches."""
+    """The horizontal extent of a column."""
 
     left: float
     right: float

@@ -138,7 +138,7 @@ def _joined(tensors: Sequence[Tensor]) -> Tensor:
 
 
 class FoldedBN(ScaledProduct):
-    """As a single matrix product: `D weight^T + bias`.
+    """BN folded into a single matrix product: `D weight^T + bias`.
 
     The batch statistics of D W^T follow from those of D: its mean is W m, its variance the diagonal
     of W S W^T, for the mean m and covariance S of D's channels. So
@@ -223,7 +223,7 @@ class FoldedStack:
         grad_sum: Tensor | None,
         need_matrix: bool,
     ) -> None:
-        """For products that follow each other in the stack. `grads` have the same sum, if known."""
+        """Gradients of successive products of the stack; `grad_sum`: that of `grads`, if known."""
         number = products[0].num_pixels
         rows = slice(products[0].index, products[-1].index + 1)
         matrices, reciprocals, scaled = (
@@ -266,7 +266,7 @@ class FoldedStack:
 
 
 class DirectBN(ScaledProduct):
-    """As textbooks do it: `raw` is D W^T, and is saved. PyTorch's own BN kernels do the rest."""
+    """BN as textbooks do it: `raw` is D W^T, and is saved. PyTorch's own BN kernels do the rest."""
 
     keeps_output = True
 

@@ -1,4 +1,4 @@
-"""How far apart two genotypes are; 0 if they differ in nothing but the order of nodes."""
+"""The edit distance of two genotypes; 0 if they differ in nothing but the order of nodes."""
 
 from itertools import zip_longest
 

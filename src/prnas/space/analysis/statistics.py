@@ -1,4 +1,4 @@
-"""What a search's state looks like in numbers: pure functions on pools and changes."""
+"""Statistics of a search: pure functions of pools and changes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""How good a cell of NAS-Bench-201 is, looked up. No search reads this before it has ended."""
+"""The accuracies of NAS-Bench-201's cells. No search reads them before it has ended."""
 
 from bisect import bisect_right
 from dataclasses import asdict, dataclass
