@@ -48,7 +48,7 @@ def run(recipe: str, options: SearchOptions) -> None:
 
 
 def _show_reasons(recipe: str, options: SearchOptions) -> None:
-    """What the plan chose by the images; each job gets it as a whole config."""
+    """Show the values that were chosen by the images; all jobs have them in their configs."""
     draft = named.draft_of(recipe, config_overrides(options), SearchConfig)
     if draft.open and not options.quiet:
         show(*reason_lines(named.settle(draft).reasons), "")

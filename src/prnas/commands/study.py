@@ -260,7 +260,7 @@ def _dry_run(folder: Path, plan: Plan) -> None:
 
 
 def power_lines(plan: Plan, results: StudyResults) -> list[str]:
-    """What difference the study's seeds can show, in sentences."""
+    """Sentences on the difference that the study's seeds can show."""
     n, rows = plan.fewest_units, len(plan.rows)
     if rows < 2 or not results.compares:
         return []

@@ -28,7 +28,7 @@ FIRST_CYCLES = 1.5  # The paper's first two cycles are so many times as long as 
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """What is known of a set of images before it is read."""
+    """Facts about a set of images that are known before it is read."""
 
     class_sizes: tuple[int, ...]  # Number of training images of each class.
     sides: tuple[int, int, int]  # The short sides of images, in pixels: least, median, greatest.
@@ -79,7 +79,7 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _Task:
-    """What is sensible for a search or for a training, and what it costs."""
+    """Sensible ranges for a search or a training, and its costs."""
 
     networks: tuple[tuple[int, int], ...]  # Cells and channels: the least, then better ones.
     # The fewest epochs; as many as a larger image must leave time for; and enough.

@@ -143,7 +143,7 @@ def check_name(name: str) -> None:
 
 
 def _hint(name: str) -> str:
-    """What the name may mean: people forget the kind in front of a path."""
+    """A hint on a name's meaning: people forget the kind in front of a path."""
     if is_folder(name):
         return f" For the folder, say folder:{name}"
     if name.endswith(".npz") and is_file(name):

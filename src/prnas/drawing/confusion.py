@@ -185,7 +185,7 @@ def _totals(grid: _Grid, totals: list[int]) -> list[Item]:
 
 
 def _key(with_numbers: bool) -> Panel:
-    """What the colours mean."""
+    """The legend of the colours."""
     items: list[Item] = []
     swatch, height, row = 34.0, 13.0, 18.0
     left = max(text_width(name, LABEL_SIZE) for name in ("recognised", "mistaken")) + GAP

@@ -52,7 +52,7 @@ def trace(model: Model, normalize: bool) -> ExportedProgram:
 
 
 def describe(model: Model, card: str, normalize: bool) -> dict[str, str]:
-    """What goes along with a graph: names of classes, normalisation, and the model's card."""
+    """Metadata of a graph: names of classes, normalisation, and the model's card."""
     return {
         "class_names": json.dumps(model.class_names, ensure_ascii=False),
         "mean": json.dumps(model.card.mean),

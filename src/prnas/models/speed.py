@@ -63,7 +63,7 @@ def measure(
 
 
 def synchronizer(device: torch.device) -> Callable[[], object]:
-    """What waits for a device. On the CPU, a call is done when it returns."""
+    """A function that waits for a device. On the CPU, a call is done when it returns."""
     if device.type == "cuda":
         return lambda: torch.cuda.synchronize(device)
     if device.type == "mps":

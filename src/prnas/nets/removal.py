@@ -137,7 +137,7 @@ class Trunk:
 
 @dataclass(frozen=True, slots=True)
 class PassCosts:
-    """What passes cost, in units of a whole pass for one image, by multiply-accumulates.
+    """The costs of passes, in units of a whole pass for one image, by multiply-accumulates.
 
     `shares`: for each edge, a pass without some of its candidates. `overhead`: what a whole pass
     costs on top of its images, since each candidate takes some time however few they are.

@@ -125,7 +125,7 @@ def _results(kind: type[View], groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def _range(strips: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
-    """What all strips have room in, so that they can be compared by eye."""
+    """An axis with room for all strips, so that they can be compared by eye."""
     if not strips:
         return None
     values = [value for strip in strips for _, value in strip["dots"]]

@@ -191,7 +191,7 @@ def _after(ops: Iterable[Operation], change: EdgeChange) -> list[Operation]:
 
 
 def _initial(nodes: int | None, labels: Sequence[Any], shape: CellShape) -> Edges:
-    """What the first cycle trains, if the config says it; the first record says it anyway."""
+    """The pools of the first cycle, if the config has them; its record has them in any case."""
     if nodes is None or not 1 <= nodes <= MAX_NODES:
         return []
     try:

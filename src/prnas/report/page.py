@@ -39,7 +39,7 @@ class GroupInfo:
 
 
 def page_data(views: Sequence[View], group: GroupInfo | None = None) -> dict[str, Any]:
-    """What the page of one run, or of several, is made from."""
+    """The data of the page of one run or of several."""
     runs = [view.data() for view in views]
     data: dict[str, Any] = {
         "runs": runs,
@@ -116,7 +116,7 @@ def write_page(
 
 
 def _several_head(views: Sequence[View], group: GroupInfo | None) -> dict[str, Any]:
-    """What all the runs have in common, and what to do with a group as a whole."""
+    """Facts that all the runs have in common, and commands for a group as a whole."""
     first, *others = [view.data()["facts"] for view in views]
     common = [fact for fact in first if all(fact in other for other in others)]
     facts = [(label, text) for label, text in common if label not in OWN]

@@ -31,7 +31,7 @@ def latex_text(text: str) -> str:
 def config_names(
     views: Sequence[View], groups: Sequence[Sequence[int]], longest: int = LONGEST_NAME
 ) -> list[str]:
-    """What configs are called: like their folder or single run, else by the page's letters."""
+    """The names of configs: those of their folder or single run, else the page's letters."""
     names: list[str] = []
     for i, numbers in enumerate(groups):
         runs = [views[number].info.name for number in numbers]

@@ -149,7 +149,7 @@ class SearchView(View):
 
 
 def _shape(config: Any) -> CellShape:
-    """What cells look like; as in DARTS if the config does not say it, or not legibly."""
+    """The shape of the cells; that of DARTS if the config has none that can be read."""
     try:
         return shape_from_data(pick(config, "network.shape") or "darts")
     except FormatError:

@@ -32,7 +32,7 @@ HEADERS = {
 
 
 class Live(ABC):
-    """What a server shows: a page, and the data that change in it. Thread-safe.
+    """A page that a server shows, and the data that change in it. Thread-safe.
 
     The folder is read at each request; the page is rendered anew when something has changed.
     """
@@ -184,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _live(self) -> Live | None:
-        """What the address names: the report, or a page beneath it, or the data of either."""
+        """The page that an address names, itself or by its data: the report, or one beneath it."""
         folder, _, file = self.path.rpartition("/")
         if not folder:
             return self.server.report if file in ("", DATA) else None

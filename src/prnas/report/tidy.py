@@ -121,7 +121,7 @@ def _measured(evidence: Evidence | None, role: Role, edge: int, size: int) -> li
 
 
 def _read(folder: Path, name: str) -> tuple[Row, list[Record]]:
-    """What all rows of a run begin with, and its records, verified as for a report."""
+    """The first columns of all rows of a run, and its records, verified as for a report."""
     file = folder / RECORDS
     check_records(folder, file)
     info = read_info(folder, name)

@@ -31,7 +31,7 @@ Watchers = Callable[[int, int], Sequence[Callback]]  # callbacks for run i of n
 
 @dataclass(frozen=True, slots=True)
 class SeedsResult:
-    """What several seeds ended with."""
+    """The results of several seeds."""
 
     folder: Path | None
     results: tuple[RetrainResult, ...]

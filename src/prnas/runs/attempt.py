@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a forward pass has shown: the mean loss, and the number of correct predictions.
+    """The result of a forward pass: the mean loss, and the number of correct predictions.
 
     They stay on their device, so that the host need not wait for them; see `Run.optimize`.
     """

@@ -31,7 +31,7 @@ def in_short(evidence: Evidence) -> str:
 
 
 def advice(evidence: Evidence) -> str:
-    """What would make decisions surer."""
+    """Advice on how to make decisions surer."""
     more = ["more epochs a cycle", "more images"]
     if evidence.scoring in ("weights", "blend"):
         more.append("a larger architecture.travel")

@@ -183,7 +183,7 @@ class RunFolder:
                 yield key, decision
 
     def execution_decisions(self) -> dict[str, str]:
-        """How supernets were decided to be computed, by position."""
+        """The recorded choices between ways to compute supernets, by position."""
         return dict(self._decisions(str))
 
     def batch_decisions(self) -> dict[str, list[int]]:

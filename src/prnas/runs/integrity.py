@@ -44,7 +44,7 @@ def config_digest(data: Mapping[str, Any]) -> str:
 
 
 def read_config_data(file: Path) -> dict[str, Any]:
-    """What a run's config file says, as plain data; a `UserError` names what is wrong with it."""
+    """A run's config file as plain data; a `UserError` names what is wrong with it."""
     with reading(file):
         data = parse_yaml(read_file(file, _MOST_BYTES).decode("utf-8-sig"))
     if not isinstance(data, dict):

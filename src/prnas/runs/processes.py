@@ -52,7 +52,7 @@ class Processes:
         return self.fabric.autocast()
 
     def scaled(self, loss: Tensor) -> Tensor:
-        """What to differentiate instead of a loss."""
+        """The loss times the scale of mixed precision, to differentiate."""
         return loss if self.scaler is None else self.scaler.scale(loss)
 
     @property
@@ -126,7 +126,7 @@ class Processes:
         self.maximum([0.0])
 
     def _exchange(self, act: Callable[[Any], R]) -> R:
-        """What all processes do together, which fails when one of them is gone."""
+        """Do what all processes do together; a `LostProcess` if one of them is gone."""
         try:
             return act(_group(self._minutes))
         except RuntimeError as error:

@@ -131,7 +131,7 @@ class InputDecision(_Record):
 
 
 class Evidence(_Record):
-    """What was measured at the end of a cycle, on images of the architecture half.
+    """The measurements at the end of a cycle, on images of the architecture half.
 
     `removal` has the rise of the loss per image, `saliency` what its gradient foretells; each for
     each edge of each cell. `edges` has a decision for each edge, where there was one; `inputs`,
@@ -182,7 +182,7 @@ class GenotypeRecord(_Record):
 
 
 class TruthRecord(_Record):
-    """What the table of NAS-Bench-201 says of the genotype that a search ended with.
+    """The entry of NAS-Bench-201's table for the genotype of a search.
 
     `truth` is a `prnas.space.nasbench201.truth.Truth` in JSON. Other spaces have no such record.
     """

@@ -49,7 +49,7 @@ class Stopped(Exception):  # noqa: N818 - not an error
 
 @dataclass(frozen=True)
 class RunContext(Generic[C]):
-    """What a run works with."""
+    """The things that a run works with."""
 
     config: C
     data: DataSet
@@ -167,7 +167,7 @@ class Run(ABC, Generic[C, S, R]):
         """Scores that are measured at the end of an epoch, if they are due, by name."""
 
     def conclude_epoch(self) -> dict[str, Any]:
-        """What only some runs do at an epoch's end; more fields of its record."""
+        """Do what only some runs do at an epoch's end; return more fields of its record."""
         return {}
 
     def more_state(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class Run(ABC, Generic[C, S, R]):
 
     @abstractmethod
     def result(self) -> R:
-        """What the finished run returns."""
+        """The result of the finished run."""
 
     def go(self) -> None:
         """Start or continue, until the end or until a signal raises `Stopped`."""
@@ -397,7 +397,7 @@ class Run(ABC, Generic[C, S, R]):
         return {part: tallies[part].score for part in shown}
 
     def _epoch_facts(self, scores: dict[str, Score]) -> dict[str, Any]:
-        """What the events of steps and the records of epochs have in common."""
+        """The fields that events of steps and records of epochs have in common."""
         position, epoch = self.state.position, self.state.epoch
         return {
             "cycle": position.cycle + 1,

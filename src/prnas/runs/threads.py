@@ -17,7 +17,7 @@ def default_threads(step_macs: float, cores: int = CORES) -> int:
 
 
 def busy_warning(threads: int) -> str | None:
-    """What to say if other programs keep the cores busy that a run's threads want."""
+    """A warning if other programs keep the cores busy that a run's threads want."""
     if threads == 1:
         return None
     busy = psutil.cpu_percent(_WATCHED) / 100 * (psutil.cpu_count() or 1)  # this process only waits

@@ -23,7 +23,7 @@ DECIDING, BESIDE = 0.5, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What to measure, and the share of the cycle's work that this is."""
+    """The amount of measurements, and its share of the cycle's work."""
 
     removal_images: int
     edges: int  # number of edges whose candidates are removed
@@ -54,7 +54,7 @@ def budget(
     architecture: int,
     all_edges: bool,
 ) -> Budget:
-    """What to measure, on images of the `architecture` half.
+    """The amount of measurements on images of the `architecture` half.
 
     `work` is that of the cycle, `passes` how many whole passes removal takes for each edge, and
     `overhead` what each costs on top of its images. What decides is measured in any case, and so

@@ -94,7 +94,7 @@ class Judging:
         return 2 * pruned + 2 * self.last
 
     def _worths(self) -> dict[Role, list[EdgeWorth]] | None:
-        """What decides, if it is not the architecture weights."""
+        """The worth that decides, if it is not the architecture weights."""
         if self.scoring == "weights":
             return None
         if self.scoring == "paths":
@@ -123,13 +123,13 @@ class Judging:
         return {role: blended(cell) for role, cell in cells.items()} if blend else cells
 
     def strengths(self) -> list[Tensor]:
-        """What decides, as numbers that all processes must agree about."""
+        """The numbers that decide, which all processes must agree about."""
         worths = (self.worths or {}).values()
         values = [value for edges in worths for edge in edges for value in edge.strengths]
         return [torch.tensor(values, dtype=torch.float64)]
 
     def evidence(self, decision: Decision) -> Evidence:
-        """How sure the decision is, by losses without survivors and without what was pruned."""
+        """The evidence for a decision: losses without survivors and without what was pruned."""
         compared = self._compared_edges(decision)
         inputs = self._compared_inputs(decision) if decision.genotype else {}
         gaps = [comparison.difference for comparison in compared.values()]
@@ -247,7 +247,7 @@ class Judging:
                         pairs[role][state] = min(rivals, key=strength), first
 
         def without(key: EdgeKey) -> tuple[Without, Without]:
-            """What the edge's survivor is worth: the loss without it, less that with it."""
+            """All candidates of an edge, and all but its survivor, to be left out."""
             everything = set(range(len(self._candidates(key))))
             return _without(key, everything), _without(key, everything - {survivors[key]})
 
@@ -278,7 +278,7 @@ class Judging:
         return comparisons
 
     def _removal(self, compared: Mapping[EdgeKey, Comparison]) -> dict[Role, list[Worth]]:
-        """What was measured by removal, of all candidates or of those that were compared."""
+        """The worth by removal, of all candidates or of those that were compared."""
         if self.scoring == "paths":
             return {role: [] for role in self.pools.roles}
         if self.eliminations:

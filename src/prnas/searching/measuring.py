@@ -147,7 +147,7 @@ class Measuring:
         tasks: Sequence[tuple[tuple[object, ...], int]],
         act: Callable[..., list[float]],
     ) -> list[list[float]] | None:
-        """What `act` makes of each task's arguments, so many numbers; `None`: out of memory.
+        """The numbers that `act` returns for each task, so many each; `None`: out of memory.
 
         The processes take turns, and learn of each other's numbers.
         """

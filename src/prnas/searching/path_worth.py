@@ -52,7 +52,7 @@ class PathJudge:
         return len(self.pools.cell(role).edges)
 
     def _plan(self) -> None:
-        """How many groups to draw."""
+        """Choose the number of groups."""
         search = self.search
         config, number = search.config, search.state.position.cycle
         cycle = config.schedule.cycles[number]

@@ -38,7 +38,7 @@ Parameter = int | str | tuple[int, ...]
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Operation(ABC):
-    """What every operation says of itself.
+    """An operation, which says of itself what others need to know.
 
     Its fields are its parameters, checked when it is created, and `type`, its name in files. Order,
     JSON and similarity follow from them; the rest, each class has to say.

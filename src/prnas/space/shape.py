@@ -25,7 +25,7 @@ Output = Literal["concat", "mean", "sum", "last"]
 
 @dataclass(frozen=True, slots=True)
 class CellShape:
-    """What all cells of a network have in common.
+    """The properties that all cells of a network have in common.
 
     `roles` are the kinds of cell: with one alone, it stands at reductions too. `inputs` says of how
     many cells before it a cell reads the output. A node reads the best `two` of all earlier states,

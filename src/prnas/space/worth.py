@@ -113,7 +113,7 @@ class Elimination:
 
     @property
     def num_passes(self) -> int:
-        """How many sets it will ask for, apart from that of all candidates."""
+        """The number of sets that `ask` will return, apart from the empty one."""
         number = len(self.left)
         return sum(range(min(self.keep, number), number + 1)) + bool(self.gone)
 

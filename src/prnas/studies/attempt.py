@@ -161,7 +161,7 @@ def _goes_on(task: Task) -> bool:
 
 
 def _last_message(log: Path, begin: int) -> str:
-    """What a job said last: its message, if it ended with one. `begin`: where its log begins."""
+    """The last message of a job, or its last line. `begin`: where its log begins."""
     try:
         with log.open("rb") as file:
             file.seek(max(begin, log.stat().st_size - _LOG_END))

@@ -99,7 +99,7 @@ def _engine_data(value: Any) -> Any:
 
 
 class EngineConfig(Section):
-    """What runs the jobs, and where."""
+    """The engine that runs the jobs, and where it does."""
 
     name: Annotated[str, AfterValidator(_engine)] = "local"
     # Of a running Ray cluster; None: one of our own on this machine.
@@ -113,7 +113,7 @@ class EngineConfig(Section):
 
 
 class ResourcesConfig(Section):
-    """What one job gets."""
+    """The resources of a job."""
 
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
     memory: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB; None: an equal share.

@@ -14,7 +14,7 @@ from prnas.studies.attempt import Ended, Slot, Task, attempt
 
 
 class Engine(Protocol):
-    """What a study asks of an engine. All calls come from one thread."""
+    """The calls that a study makes to an engine, all from one thread."""
 
     @property
     def num_slots(self) -> int:

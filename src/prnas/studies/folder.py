@@ -56,7 +56,7 @@ def open_study(folder: Path, plan: Plan) -> None:
 
 
 def check_study(folder: Path, plan: Plan) -> None:
-    """What `open_study` refuses; nothing is written."""
+    """Refuse what `open_study` refuses; nothing is written."""
     if is_study(folder):
         _check_same(folder, read_plan(folder), plan)
     elif folder.exists() and (not folder.is_dir() or _is_used(folder)):

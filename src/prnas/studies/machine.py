@@ -27,7 +27,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What each job gets, and where jobs can run at the same time."""
+    """The share of each job, and the slots of jobs that run at the same time."""
 
     threads: int
     memory: float | None  # GB

@@ -49,7 +49,7 @@ def study_data(
     running: Collection[int] = (),
     page: Path | None = None,
 ) -> dict[str, Any]:
-    """What the page is made from.
+    """The data of the page.
 
     `problems`: what went wrong last with jobs that are not done; `running`: jobs that are known to
     run, whatever their states say. `page`: where it is written, if that is not the study's folder.

@@ -84,7 +84,7 @@ class JobQueue:
             self._strike(number, ended)
 
     def _fail(self, job: Job, ended: Ended) -> None:
-        """What a job complained of will not go away; of a row that cannot even begin, nothing."""
+        """Give up a job whose message will stay true, and its row if that cannot even begin."""
         self.failed[job.number] = ended.message or "it ended with exit code 2"
         if ended.progress == 0 and not self.states[job.number].checkpoint:
             for number, other in self.jobs.items():

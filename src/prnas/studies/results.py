@@ -319,7 +319,7 @@ def conclusions(results: StudyResults) -> list[str]:
 
 
 def differences(results: StudyResults) -> list[str]:
-    """What the study has shown."""
+    """Sentences on what the study has shown."""
     sentences: list[str] = []
     for pair in results.pairs:
         if pair.significant:
@@ -334,7 +334,7 @@ def differences(results: StudyResults) -> list[str]:
 
 
 def limits(results: StudyResults) -> list[str]:
-    """What it has not shown, and why."""
+    """Sentences on what the study has not shown, and why."""
     if not results.compares:
         return []
     sentences: list[str] = []

@@ -23,7 +23,7 @@ State = Literal["waiting", "ready", "running", "stopped", "done", "wrong"]
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """What a job's folder says. A job that is `done` has its result, verified.
+    """The state of a job by its folder. A job that is `done` has its result, verified.
 
     `waiting`: for the search whose cells it trains. `stopped`: it can go on. `wrong`: the folder
     holds another run; `message` says which.

@@ -103,7 +103,7 @@ class Display(Callback):
             self._screen.refresh(now=True)
 
     def _show_evidence(self, evidence: Evidence) -> None:
-        """How sure the decisions are; a warning if they are not, the first time with advice."""
+        """Show how sure the decisions are; warn if they are not, the first time with advice."""
         unsure = certainty.at_chance(evidence)
         said = f"  {certainty.in_short(evidence)}"
         if unsure:

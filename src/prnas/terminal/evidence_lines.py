@@ -45,7 +45,7 @@ def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
 
 
 def show_table(evidence: Evidence, genotype: Genotype) -> None:
-    """What every edge of a genotype was chosen over, and whether that is beyond chance."""
+    """Show what every edge of a genotype was chosen over, and whether that is beyond chance."""
     rows: list[list[str]] = []
     for role in genotype.roles:
         cell = genotype.cell(role)

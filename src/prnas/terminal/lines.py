@@ -15,7 +15,7 @@ LEAST_BAR = 8  # Shorter bars would show nothing.
 
 
 def start_lines(start: RunStart, title: str) -> list[str]:
-    """What runs, on what, where it is written, and where it was resumed."""
+    """Lines on what runs, on what device, where it is written, and where it was resumed."""
     images = start.config.data.name
     epochs = counted(sum(start.epochs_of_cycles), "epoch")
     if start.is_search:

@@ -69,7 +69,7 @@ def show_prose(text: str) -> None:
 
 
 def reason_lines(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """What was chosen by the images, and why."""
+    """Lines on what was chosen by the images, and why."""
     return [f"{what:<9} {why}" for what, why in reasons]
 
 

@@ -156,7 +156,7 @@ def _error(state: JobState) -> str:
 def show_plan(
     plan: Plan, estimate: Estimate, slots: int, power: Sequence[str], folder: Path
 ) -> None:
-    """What a study will do, how long that takes, and what it can show."""
+    """Show what a study will do, how long that takes, and what it can show."""
     study = plan.study
     if study.description:
         show_heading(study.description)

@@ -30,7 +30,7 @@ class Spacing:
 
 
 class _Pull(NamedTuple):
-    """What would make one segment straight: the item `offset` below the `other` one."""
+    """A pull towards a straight segment: the item `offset` below the `other` one."""
 
     other: int
     offset: float

@@ -26,7 +26,7 @@ normalisation_backward = torch.ops.aten.native_batch_norm_backward.default
 
 
 def fold_of(pixels: Tensor) -> int:
-    """How many pixels in a row are best taken for one of so many times the channels."""
+    """The best number of successive pixels to treat as one with more channels."""
     number, channels = pixels.shape
     fold = 1
     while pixels.is_cpu and 2 * fold * channels <= _WIDE and number % (2 * fold) == 0:

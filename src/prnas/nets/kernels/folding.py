@@ -300,7 +300,7 @@ class DirectBN(ScaledProduct):
 
 
 def update_running_statistics(products: list[ScaledProduct]) -> None:
-    """What `nn.BatchNorm2d` does to its buffers, for many of them at once."""
+    """Update running statistics as `nn.BatchNorm2d` does, for many layers at once."""
     bns, number = [product.bn for product in products], products[0].num_pixels
     means = [product.mean for product in products]
     variances = torch._foreach_mul(  # pyright: ignore

@@ -60,7 +60,7 @@ def _joins(cell: Cell, number: int) -> bool:
 
 
 def _alone(cell: Cell, number: int) -> int:
-    """What a node costs that the other cell has not."""
+    """The edits for a node that only one cell has."""
     return 2 * len(cell.nodes[number]) + _joins(cell, number)
 
 
