@@ -94,12 +94,12 @@ def test_cases_are_the_same_every_time(tmp_path: Path) -> None:
         arena = Arena(tmp_path / name / "pristine", tmp_path / name / "EXECUTED")
         arena.pristine.mkdir(parents=True)
         maker = KINDS["config"].prepare(arena)
-        inputs: list[bytes] = []
+        made: list[bytes] = []
         for number in range(20):
             folder = tmp_path / name / str(number)
             folder.mkdir()
             maker(Random(f"1/config/{number}"), folder)
-            inputs.append((folder / "input.file").read_bytes().replace(name.encode(), b""))
-        return inputs
+            made.append((folder / "input.file").read_bytes().replace(name.encode(), b""))
+        return made
 
     assert inputs("folder-1") == inputs("folder-2")

@@ -178,11 +178,13 @@ def _show(config: ImagesConfig, summary: dict[str, Any]) -> None:
 
 
 def _variants(config: ImagesConfig) -> str:
-    parts = ["flipped" if config.flip else "not flipped"]
-    parts.append(
+    changes = ["flipped" if config.flip else "not flipped"]
+    changes.append(
         f"shifted by up to {config.crop_padding}" if config.crop_padding else "not shifted"
     )
-    return ", ".join([*parts, *([f"a square of {config.cutout} cut out"] if config.cutout else [])])
+    return ", ".join(
+        [*changes, *([f"a square of {config.cutout} cut out"] if config.cutout else [])]
+    )
 
 
 def _write_sample(config: ImagesConfig, data: Any, values: Any, path: Path, seed: int) -> None:

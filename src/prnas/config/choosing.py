@@ -186,7 +186,7 @@ def _networks(draft: Draft[Any], task: _Task) -> list[tuple[int, int]]:
     config = draft.config
     given = config.network
     shape = given.shape if isinstance(config, SearchConfig) else config.genotype.shape
-    # Its residual blocks stand between three equal parts.
+    # Its residual blocks stand between three equal stages.
     unit = 3 if shape.network == "residual" else 1
     cells_open, channels_open = ("network.cells" in draft.open, "network.channels" in draft.open)
     networks = [
@@ -341,15 +341,15 @@ def _why_variants(draft: Draft[Any], facts: ImageFacts, values: dict[str, Any]) 
         values.get("data.flip", data.flip),
         values.get("data.crop_padding", data.crop_padding),
     )
-    parts = ["flipped" if flip else "not flipped", f"shifted by up to {shift}"]
+    changes = ["flipped" if flip else "not flipped", f"shifted by up to {shift}"]
     if cutout := values.get("data.cutout", data.cutout):
-        parts.append(f"a square of {cutout} cut out")
+        changes.append(f"a square of {cutout} cut out")
     why = (
         "they may be letters or digits (small and grey, or by the names of the classes)"
         if facts.like_letters
         else "as photos"
     )
-    return f"{', '.join(parts)}: {why}"
+    return f"{', '.join(changes)}: {why}"
 
 
 def _counted(number: int, noun: str) -> str:

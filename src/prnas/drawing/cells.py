@@ -259,7 +259,7 @@ def _legend(kinds: Iterable[_Names], width: float) -> Panel:
 
 def _joined(names: _Names) -> str:
     """Several names as one: "grow / shrink kernel"."""
-    parts = [name.rpartition(" ") for name in names]
-    if all(head for head, _, _ in parts) and len({tail for _, _, tail in parts}) == 1:
-        return f"{' / '.join(head for head, _, _ in parts)} {parts[0][2]}"
+    split = [name.rpartition(" ") for name in names]
+    if all(head for head, _, _ in split) and len({tail for _, _, tail in split}) == 1:
+        return f"{' / '.join(head for head, _, _ in split)} {split[0][2]}"
     return " / ".join(names)

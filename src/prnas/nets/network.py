@@ -86,18 +86,18 @@ class Cell(nn.Module):
             states = [module(x, True) for module, x in pairs]
         rectified: dict[int, Tensor] = {}  # once for all operations that want it
         for inputs, node in zip(self.inputs, self.operations, strict=True):
-            parts: list[tuple[Tensor, Tensor | None]] = []
+            terms: list[tuple[Tensor, Tensor | None]] = []
             for source, operation in zip(inputs, node.children(), strict=True):
                 if isinstance(operation, ReluFirst | ConvChain):
                     if source not in rectified:
                         rectified[source] = F.relu(states[source])
-                    part = operation(rectified[source], True)
+                    term = operation(rectified[source], True)
                 else:
-                    part = operation(states[source])
+                    term = operation(states[source])
                 drops = drop_probability > 0 and not isinstance(operation, nn.Identity)
-                drop_mask = paths(part, drop_probability, generator) if drops else None
-                parts.append((part, drop_mask))
-            states.append(_sum(parts))
+                drop_mask = paths(term, drop_probability, generator) if drops else None
+                terms.append((term, drop_mask))
+            states.append(_sum(terms))
         out = joined([states[state] for state in self.concat], self.output)
         if not rectify:
             return out
@@ -118,15 +118,15 @@ def joined(nodes: Sequence[Tensor], output: Output) -> Tensor:
             return nodes[-1]
 
 
-def _sum(parts: Sequence[tuple[Tensor, Tensor | None]]) -> Tensor:
+def _sum(terms: Sequence[tuple[Tensor, Tensor | None]]) -> Tensor:
     """The sum of images, each times its mask if there is one, in as few passes as can be."""
-    if len(parts) != 2:
-        total, factor = parts[0]
+    if len(terms) != 2:
+        total, factor = terms[0]
         total = total if factor is None else total * factor
-        for part, factor in parts[1:]:
-            total = total + part if factor is None else torch.addcmul(total, part, factor)
+        for term, factor in terms[1:]:
+            total = total + term if factor is None else torch.addcmul(total, term, factor)
         return total
-    (first, first_mask), (second, second_mask) = parts
+    (first, first_mask), (second, second_mask) = terms
     if first_mask is None:
         first, first_mask, second, second_mask = second, second_mask, first, first_mask
     if first_mask is None:

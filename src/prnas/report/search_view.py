@@ -166,8 +166,8 @@ def _schedule(config: Any) -> list[list[int]]:
 def _limits(limits: Any) -> str:
     """'kernels 3 to 7, dilation to 2, depth to 1, width to 1'."""
     least, most = whole_at(limits, "kernel_min"), whole_at(limits, "kernel_max")
-    parts = [phrase("kernels {} to {}", least, most)]
+    texts = [phrase("kernels {} to {}", least, most)]
     for name in ("dilation", "depth", "width"):
         most = whole_at(limits, f"{name}_max")
-        parts.append("" if most is None else f"{name} to {most}")
-    return ", ".join(filter(None, parts))
+        texts.append("" if most is None else f"{name} to {most}")
+    return ", ".join(filter(None, texts))

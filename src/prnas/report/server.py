@@ -59,7 +59,7 @@ class Live(ABC):
             return render(self._data, live=True).encode()
 
     @abstractmethod
-    def part(self, folder: str) -> "Live | None":
+    def subpage(self, folder: str) -> "Live | None":
         """The page in a folder of the address, such as '/row/seed-0', if there is one."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class LiveReport(Live):
         self._followers: dict[Path, RunFollower] = {}
         self._update()
 
-    def part(self, folder: str) -> None:
+    def subpage(self, folder: str) -> None:
         """A run has no pages beneath."""
 
     def _update(self) -> None:
@@ -188,7 +188,7 @@ class _Handler(BaseHTTPRequestHandler):
         folder, _, file = self.path.rpartition("/")
         if not folder:
             return self.server.report if file in ("", DATA) else None
-        return self.server.report.part(folder) if file in (REPORT, DATA) else None
+        return self.server.report.subpage(folder) if file in (REPORT, DATA) else None
 
     def do_GET(self) -> None:
         if not self.path.endswith(f"/{DATA}"):
@@ -232,10 +232,10 @@ def trusted_host(values: Sequence[str], listening: str) -> bool:
     will do, but no other name. A web site that lets its own name point here (DNS rebinding) would
     come with that name.
     """
-    parts = _HOST.fullmatch(values[0].strip().lower()) if len(values) == 1 else None
-    if parts is None:
+    match = _HOST.fullmatch(values[0].strip().lower()) if len(values) == 1 else None
+    if match is None:
         return False
-    host = parts["six"] or parts["name"]
+    host = match["six"] or match["name"]
     if host in ("localhost", listening):
         return True
     try:

@@ -112,7 +112,7 @@ class BatchSize:
     """The batch size under way: reset, checked every few steps, lowered when memory runs out.
 
     `images` is the most that make sense. `replay` are decisions of an earlier session, by position:
-    a resumed run repeats them, whatever memory it finds. `most` makes all processes agree; `log`
+    a resumed run repeats them, whatever memory it finds. `maximum` makes all processes agree; `log`
     gets every decision.
     """
 
@@ -121,11 +121,11 @@ class BatchSize:
         rule: BatchConfig,
         probe: MemoryProbe,
         log: Callable[[str, int], None],
-        most: Callable[[float], float],
+        maximum: Callable[[float], float],
         images: int,
         replay: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        self.rule, self.probe, self.log, self.most = rule, probe, log, most
+        self.rule, self.probe, self.log, self.maximum = rule, probe, log, maximum
         self.largest = min(rule.max, images)
         self.replay: dict[str, list[int]] = {}
         for key, sizes in (replay or {}).items():
@@ -146,7 +146,7 @@ class BatchSize:
         if key in self.replay:
             self.batch = self._sensible(self.replay[key][-1])
         else:
-            used = self.most(self.probe.peak() / self.probe.total)
+            used = self.maximum(self.probe.peak() / self.probe.total)
             self.batch = next_batch(before, used, self.rule, self.ceiling)
         self.log(key, self.batch)
         if self.batch != before:

@@ -21,7 +21,7 @@ def seed_for(seed: int, *names: str | int) -> int:
 
 
 def torch_generator(seed: int, *names: str | int) -> torch.Generator:
-    """A part's own generator; on the CPU, so that every device sees the same numbers."""
+    """A generator for one purpose; on the CPU, so that every device sees the same numbers."""
     return torch.Generator().manual_seed(seed_for(seed, *names))
 
 

@@ -63,9 +63,9 @@ def budget(
     scoring, batch = config.architecture.scoring, config.validation.batch
     allowed = config.evidence.share * work
     most = min(config.evidence.images, architecture)
-    part = DECIDING if scoring == "saliency" else BESIDE
+    share = DECIDING if scoring == "saliency" else BESIDE
     size = max(min(config.batch.min, most // LEAST_BATCHES), 1)
-    batches = int(part * allowed / (SALIENCY * (size + overhead)))
+    batches = int(share * allowed / (SALIENCY * (size + overhead)))
     if batches < LEAST_BATCHES:
         batches = LEAST_BATCHES if scoring == "saliency" else 0
     batches = min(batches, most // size)

@@ -189,13 +189,13 @@ class Genotype:
 
     def dumps(self) -> str:
         """JSON text, one edge a line, so that two genotypes can be compared by `diff`."""
-        parts = [f' "format": "{FORMAT}"', f' "version": {VERSION}']
+        fields = [f' "format": "{FORMAT}"', f' "version": {VERSION}']
         for role in self.roles:
             rest = self.cell(role).to_json()
             nodes = [",\n    ".join(map(json.dumps, node)) for node in rest.pop("nodes")]
             lines = ",\n".join(f"   [{node}]" for node in nodes)
-            parts.append(f' "{role}": {{"nodes": [\n{lines}\n  ], {json.dumps(rest)[1:-1]}}}')
-        return "{\n" + ",\n".join(parts) + "\n}\n"
+            fields.append(f' "{role}": {{"nodes": [\n{lines}\n  ], {json.dumps(rest)[1:-1]}}}')
+        return "{\n" + ",\n".join(fields) + "\n}\n"
 
     @classmethod
     def loads(cls, text: str) -> "Genotype":

@@ -156,11 +156,11 @@ def _row_folders(folder: Path, plan: Plan) -> list[Path]:
     return [folder / row.name for row in plan.rows]
 
 
-def _begun(row: Path, part: str = "") -> bool:
+def _begun(row: Path, infix: str = "") -> bool:
     """Whether a run of a row has computed anything that was saved."""
     if not row.is_dir():
         return False
-    return any(part in path.name and _has_checkpoint(path) for path in row.glob("seed-*"))
+    return any(infix in path.name and _has_checkpoint(path) for path in row.glob("seed-*"))
 
 
 def _has_checkpoint(run: Path) -> bool:
@@ -183,7 +183,7 @@ def _row_data(row: Row) -> dict[str, Any]:
 
 
 def _fixed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a config that say what is computed; the seed is each job's own."""
+    """The sections of a config that say what is computed; the seed is each job's own."""
     return {key: value for key, value in data.items() if key not in (*_FREE, "seed", "genotype")}
 
 

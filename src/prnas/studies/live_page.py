@@ -34,7 +34,7 @@ class LiveStudy(Live):
         self._shown: object = None
         self._update()
 
-    def part(self, folder: str) -> LiveReport | None:
+    def subpage(self, folder: str) -> LiveReport | None:
         """The page of a run, by its folder in the address; only the study's own jobs have one."""
         with self._lock:
             path = self._paths.get(folder)

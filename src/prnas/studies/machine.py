@@ -111,11 +111,11 @@ def share_out_nodes(study: StudyConfig, nodes: Sequence[Node]) -> Share:
     room = [_room(node, wanted.threads, of_job, wanted.memory) for node in nodes]
     number = study.slots or sum(room)
     if not number:
-        parts = [f"{wanted.threads} CPUs", f"{of_job:g} GPUs" if of_job else ""]
-        parts.append("" if wanted.memory is None else f"{wanted.memory:g} GB")
+        needs = [f"{wanted.threads} CPUs", f"{of_job:g} GPUs" if of_job else ""]
+        needs.append("" if wanted.memory is None else f"{wanted.memory:g} GB")
         raise UserError(
             f"none of the cluster's {len(nodes)} machines has room for a job, which needs "
-            f"{' and '.join(filter(None, parts))} (resources); with slots: N, jobs wait for room"
+            f"{' and '.join(filter(None, needs))} (resources); with slots: N, jobs wait for room"
         )
     limit = wanted.memory
     if limit is None and not of_job:

@@ -171,7 +171,7 @@ def _row_data(
     states: Mapping[int, JobState],
     names: Mapping[int, str],
 ) -> dict[str, Any]:
-    summary, parts = row.summary, row.components
+    summary, components = row.summary, row.components
     low, high = summary.interval if summary is not None and summary.interval else (None, None)
     return {
         "name": row.name,
@@ -184,8 +184,8 @@ def _row_data(
         "sd": None if summary is None else rounded(summary.deviation),
         "low": rounded(low),
         "high": rounded(high),
-        "between": None if parts is None else rounded(parts.between**0.5),
-        "within": None if parts is None else rounded(parts.within**0.5),
+        "between": None if components is None else rounded(components.between**0.5),
+        "within": None if components is None else rounded(components.within**0.5),
         "ranks": row.ranks,
         "parameters": rounded(row.mean_of("parameters")),
         "macs": rounded(row.mean_of("macs")),

@@ -66,11 +66,11 @@ class Screen:
                 with self._writing():
                     print(text, flush=True)
 
-    def show(self, part: RenderableType) -> None:
+    def show(self, item: RenderableType) -> None:
         """Above the live view only."""
         if self._live is not None:
             with self._writing():
-                self._live.console.print(part)
+                self._live.console.print(item)
 
     def message(self, text: str) -> None:
         self.put([f"note: {text}"], style="yellow")

@@ -243,7 +243,7 @@ def show_results(results: StudyResults) -> None:
 
 
 def _row(row: RowResult, compares: bool) -> list[str]:
-    summary, parts = row.summary, row.components
+    summary, components = row.summary, row.components
     size = row.mean_of("parameters")
     seconds = row.search_seconds
     wanted = len(row.units)
@@ -261,8 +261,8 @@ def _row(row: RowResult, compares: bool) -> list[str]:
         number,
         error,
         interval,
-        "-" if parts is None else f"{100 * parts.between**0.5:.2f}",
-        "-" if parts is None else f"{100 * parts.within**0.5:.2f}",
+        "-" if components is None else f"{100 * components.between**0.5:.2f}",
+        "-" if components is None else f"{100 * components.within**0.5:.2f}",
         rank_text(row.ranks) if compares else "-",
         "-" if size is None else f"{size:,.0f}",
         "-" if seconds is None else duration(seconds),

@@ -113,8 +113,8 @@ class FrozenStatistics:
     """
 
     def __init__(self, modules: Iterable[nn.Module]) -> None:
-        parts = [part for module in modules for part in module.modules()]
-        self.norms = [part for part in parts if isinstance(part, nn.BatchNorm2d)]
+        layers = [layer for module in modules for layer in module.modules()]
+        self.norms = [layer for layer in layers if isinstance(layer, nn.BatchNorm2d)]
         self._saved: list[list[dict[str, Tensor | None]]] = []
 
     def __enter__(self) -> None:

@@ -119,9 +119,9 @@ def complete(products: Sequence[ScaledProduct]) -> None:
         scaled, rows = reciprocal, [None] * len(ordered)
     bias = (mean * scaled).neg_()
     small = (mean, variance, reciprocal, scaled, bias)
-    parts = zip(*(tensor.split(sizes) for tensor in small), rows, strict=True)
-    for each, part in zip(ordered, parts, strict=True):
-        each.mean, each.variance, each.reciprocal, each.scaled, each.bias, each.scales = part
+    values = zip(*(tensor.split(sizes) for tensor in small), rows, strict=True)
+    for each, own in zip(ordered, values, strict=True):
+        each.mean, each.variance, each.reciprocal, each.scaled, each.bias, each.scales = own
     first = 0
     for stack, group in zip(stacks, groups.values(), strict=True):
         end = first + sum(len(each.matrix) for each in group)
@@ -150,7 +150,7 @@ class FoldedBN(ScaledProduct):
 
     keeps_output = False
     weight: Tensor
-    stack: "FoldedStack"  # the stack that it is part of
+    stack: "FoldedStack"  # the stack that it belongs to
     index: int  # its index in the stack
     gradient: "FoldedGradient | None" = None  # where many were computed at once
     center: Tensor
@@ -183,7 +183,7 @@ class FoldedBN(ScaledProduct):
 
 
 class FoldedGradient(NamedTuple):
-    """The small part of a product's gradients; that of D is `grad weight + D back + constant`."""
+    """The small ones of a product's gradients; that of D is `grad weight + D back + constant`."""
 
     by_matrix: Tensor | None
     by_scale: Tensor
@@ -260,9 +260,9 @@ class FoldedStack:
         for constant, weight in zip(constants.unbind(), weights.unbind(), strict=True):
             constant.addmv_(weight, grad_sum, alpha=share)
         constants.neg_()
-        parts = zip(by_matrix, along.unbind(), back.unbind(), constants.unbind(), strict=True)
-        for each, part in zip(products, parts, strict=True):
-            each.gradient = FoldedGradient(*part)
+        gradients = zip(by_matrix, along.unbind(), back.unbind(), constants.unbind(), strict=True)
+        for each, own in zip(products, gradients, strict=True):
+            each.gradient = FoldedGradient(*own)
 
 
 class DirectBN(ScaledProduct):
