@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from prnas.drawing.colors import INPUT, NODE, OUTPUT, Paint, color_of
 from prnas.drawing.layout import Link, Size, Spacing, lay_out
-from prnas.drawing.parts import CAPTION_SIZE, INK, LABEL_SIZE, Panel, captioned, finished, stacked
+from prnas.drawing.panels import CAPTION_SIZE, INK, LABEL_SIZE, Panel, captioned, finished, stacked
 from prnas.drawing.picture import Box, Curve, Item, Picture, Point, Polygon, Rectangle, placed_text
 from prnas.drawing.typeface import shortened, text_width
 from prnas.space.genotype import Cell, Genotype

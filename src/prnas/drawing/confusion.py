@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from prnas.drawing.parts import CAPTION_SIZE, INK, LABEL_SIZE, Panel, finished
+from prnas.drawing.panels import CAPTION_SIZE, INK, LABEL_SIZE, Panel, finished
 from prnas.drawing.picture import Box, Curve, Item, Picture, Point, placed_text
 from prnas.drawing.typeface import shortened, text_width
 
