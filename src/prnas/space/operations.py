@@ -332,8 +332,8 @@ def register(kind: type[Operation], check: Callable[[Operation], None]) -> None:
     others = [other for key, other in OPERATIONS.items() if key != name]
     if name in OPERATIONS and OPERATIONS[name].__module__ == __name__:
         raise ValueError(f"'{name}' is an operation of prnas; give yours another type")
-    for base in OPERATIONS.values():
-        if base.__module__ == __name__ and issubclass(kind, base):  # A search would compute a base.
+    for base in OPERATIONS.values():  # A supernet would compute it as it does its base.
+        if base.__module__ == __name__ and issubclass(kind, base):
             raise ValueError(
                 f"'{name}' derives from {base.__name__}; derive it from Operation or Convolution"
             )
