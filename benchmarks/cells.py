@@ -20,7 +20,7 @@ from prnas.space.genotype import Genotype
 
 PUBLISHED = ("pr-darts-dl1", "pr-darts-dl2", "pr-darts-dr", "pr-darts-ur", "darts-v2", "p-darts")
 # Test errors on CIFAR-10 as published, in per cent: for comparison only.
-PUBLISHED = {
+PAPER_ERRORS = {
     "pr-darts-dl1": "2.74 ± 0.12",
     "pr-darts-dl2": "2.51 ± 0.09",
     "pr-darts-dr": "2.55 ± 0.19",
@@ -78,7 +78,7 @@ def main() -> None:
             f"{first.macs / 1e6:.2f}",
             f"{100 * trained.mean:.2f}{spread}",
             by_seed,
-            PUBLISHED.get(name, "–"),
+            PAPER_ERRORS.get(name, "–"),
             f"{seconds:.0f}",
         ]
         print(f"| {' | '.join(row)} |", flush=True)

@@ -94,6 +94,8 @@ def our_name(name: str, supernet: Supernet) -> str:
             if isinstance(op, Pool):
                 source = pools.positions[int(edge)][1]
                 return f"cells.{index}.pool_bns.{source}-{op.kind}-{op.kernel}.{tensor}"
+        case _:
+            pass
     return name
 
 
