@@ -87,7 +87,7 @@ RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
 STEPS: list[str] = ["first-order", "none", "sampled"]
 
 
-def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
+def _choice_of(choices: Collection[str], kind: str) -> AfterValidator:
     def check(name: str) -> str:
         if name not in choices:
             raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
@@ -99,8 +99,8 @@ def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
 class ArchitectureConfig(Section):
     """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
 
-    relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
-    step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
+    relaxation: Annotated[str, _choice_of(RELAXATIONS, "relaxation")] = "softmax"
+    step: Annotated[str, _choice_of(STEPS, "step")] = "first-order"
     lr: RateOrAuto = 6e-4  # "auto": so that the rates of a cycle's steps add up to `travel`.
     travel: Rate = 1.0  # Without effect if `lr` is a number.
     betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
@@ -125,8 +125,8 @@ class EvidenceConfig(Section):
 
     # none: nothing beyond what the scoring itself needs.
     measure: Literal["auto", "none"] = "auto"
-    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Of the cycle's computation, at most.
-    images: Size = 1024  # At most.
+    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Largest share of a cycle's work.
+    images: Size = 1024  # Largest number of images.
 
 
 class DerivationConfig(Section):
@@ -181,11 +181,11 @@ class SearchConfig(RunConfig):
     def _shape_fits(self) -> Self:
         network, cycles = self.network, self.schedule.cycles
         widest, shape = width(network.output, network.nodes), network.shape
-        problems = [f"network.{one}" for one in check_network(shape, network.cells, widest)]
+        problems = [f"network.{problem}" for problem in check_network(shape, network.cells, widest)]
         for number, cycle in enumerate(cycles):
             if cycle.cells is not None:
-                found = check_network(shape, cycle.cells)
-                problems += [f"schedule.cycles[{number}]: {problem}" for problem in found]
+                texts = check_network(shape, cycle.cells)
+                problems += [f"schedule.cycles[{number}]: {text}" for text in texts]
         if self.derivation.max_skips_reduction is not None and "reduction" not in shape.roles:
             problems.append("derivation.max_skips_reduction: this shape has no reduction cell")
         if problems:

@@ -22,7 +22,7 @@ from prnas.space.scores import Scores, softmax
 
 @dataclass(frozen=True, slots=True)
 class CycleProgress:
-    """Where a cycle stands before a step; epochs count from 0."""
+    """The progress of a cycle before a step; epochs count from 0."""
 
     epoch: int = 0
     epochs: int = 1
@@ -80,8 +80,8 @@ def register(kind: type[Relaxation]) -> None:
 
     A program may register it again, e.g. in a notebook; the names of prnas are taken.
     """
-    known = _CLASSES.get(kind.name, kind)
-    if known is not kind and known.__module__ == __name__:
+    registered = _CLASSES.get(kind.name, kind)
+    if registered is not kind and registered.__module__ == __name__:
         raise ValueError(f"'{kind.name}' is a relaxation of prnas; give yours another name")
     _CLASSES[kind.name] = kind
     config.RELAXATIONS[kind.name] = kind.scores

@@ -52,11 +52,11 @@ class SearchStep(ABC):
             return Outcome.of(loss, logits, labels)
 
     def logits(self, images: Tensor) -> Tensor:
-        """What the supernet makes of a batch in training."""
+        """The supernet's logits for a batch in training."""
         return self.search.state.supernet(images, self.search.state.generators["dropout"])
 
     def validated(self) -> nn.Module:
-        """What is validated after an epoch: the whole supernet, unless a step trains another."""
+        """The module that is validated: the whole supernet, unless a step trains another."""
         return self.search.state.supernet
 
     def update(self, part: Part, outcome: Outcome) -> None:
@@ -154,8 +154,8 @@ def register(kind: type[SearchStep]) -> None:
 
     A program may register it again, e.g. in a notebook; the names of prnas are taken.
     """
-    known = _CLASSES.get(kind.name, kind)
-    if known is not kind and known.__module__ == __name__:
+    registered = _CLASSES.get(kind.name, kind)
+    if registered is not kind and registered.__module__ == __name__:
         raise ValueError(f"'{kind.name}' is a step of prnas; give yours another name")
     _CLASSES[kind.name] = kind
     if kind.name not in config.STEPS:
