@@ -21,6 +21,8 @@ from prnas.space.latency import LatencyFile, dumps
 from prnas.terminal.amounts import counted
 from prnas.terminal.output import facts, show, show_heading, show_next
 
+FAR = 1.25  # times what was measured, or as many times less: then a table is not to be trusted
+
 
 def run(recipe: str, options: LatencyOptions) -> None:
     """Measure, write and show. All mistakes in the options are found before it starts."""
@@ -102,4 +104,10 @@ def _show(file: LatencyFile, repeats: int) -> None:
             f"{100 * ratios[-1]:.0f} % of that",
         ),
     ]
+    if ratios[0] < 1 / FAR or ratios[-1] > FAR:
+        advice = (
+            "the table is far from what these networks take: if other programs were running, "
+            "measure again on a quiet machine; else a limit on the latency is a rough one"
+        )
+        pairs.append(("mind", advice))
     show(facts(pairs))
