@@ -1,4 +1,4 @@
-"""What `prnas search` and `prnas retrain` share: their options, and how they end."""
+"""The options and the end that `prnas search` and `prnas retrain` share."""
 
 import json
 import shlex

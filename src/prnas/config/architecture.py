@@ -40,7 +40,7 @@ _OF_STEPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
+def _choice_of(choices: Collection[str], kind: str) -> AfterValidator:
     def check(name: str) -> str:
         if name not in choices:
             raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
@@ -82,8 +82,8 @@ def _above_zero(anneal: Anneal) -> Anneal:
 class ArchitectureConfig(Section):
     """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
 
-    relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
-    step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
+    relaxation: Annotated[str, _choice_of(RELAXATIONS, "relaxation")] = "softmax"
+    step: Annotated[str, _choice_of(STEPS, "step")] = "first-order"
     lr: RateOrAuto = 6e-4  # "auto": so that the rates of a cycle's steps add up to `travel`.
     travel: Rate = 1.0  # Without effect if `lr` is a number.
     betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)

@@ -88,8 +88,8 @@ class EvidenceConfig(Section):
 
     # none: nothing beyond what the scoring itself needs.
     measure: Literal["auto", "none"] = "auto"
-    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Of the cycle's computation, at most.
-    images: Size = 1024  # At most.
+    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Largest share of a cycle's work.
+    images: Size = 1024  # Largest number of images.
 
 
 class DerivationConfig(Section):
@@ -164,11 +164,11 @@ class SearchConfig(RunConfig):
     def _shape_fits(self) -> Self:
         network, cycles = self.network, self.schedule.cycles
         widest, shape = width(network.output, network.nodes), network.shape
-        problems = [f"network.{one}" for one in check_network(shape, network.cells, widest)]
+        problems = [f"network.{problem}" for problem in check_network(shape, network.cells, widest)]
         for number, cycle in enumerate(cycles):
             if cycle.cells is not None:
-                found = check_network(shape, cycle.cells)
-                problems += [f"schedule.cycles[{number}]: {problem}" for problem in found]
+                texts = check_network(shape, cycle.cells)
+                problems += [f"schedule.cycles[{number}]: {text}" for text in texts]
         if self.derivation.max_skips_reduction is not None and "reduction" not in shape.roles:
             problems.append("derivation.max_skips_reduction: this shape has no reduction cell")
         if problems:

@@ -15,7 +15,7 @@ from prnas.io.errors import UserError
 from prnas.io.memory import free_memory
 from prnas.io.paths import home_expanded
 
-MOST_OPENED = 2_000  # Of a folder's files, evenly spaced: enough to know them by.
+MOST_OPENED = 2_000  # Number of a folder's files that are looked at, evenly spaced.
 
 
 def survey(config: ImagesConfig) -> ImageFacts:

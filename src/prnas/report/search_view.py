@@ -20,7 +20,7 @@ from prnas.space.shape import DARTS, CellShape, NetworkKind, Output, shape_from_
 # Channels and cells of the final network whose size is shown, as in the paper and NAS-Bench-201's.
 FINAL: dict[NetworkKind, tuple[int, int]] = {"darts": (36, 20), "residual": (16, 15)}
 IMAGE = 32  # pixels, of the image that the MACs are for
-ASSUMED_CLASSES = 10  # of images without a name: a search's records do not say it
+ASSUMED_CLASSES = 10  # a search's records do not say how many classes its images have
 
 
 class SearchView(View):
@@ -109,7 +109,10 @@ class SearchView(View):
         truth = None if self.genotype is None else truth_of(self.genotype)
         if truth is None:
             return None
-        return [{"title": one.title, **asdict(truth.data_sets[one.name])} for one in DATA_SETS]
+        return [
+            {"title": data_set.title, **asdict(truth.data_sets[data_set.name])}
+            for data_set in DATA_SETS
+        ]
 
     def _facts(self) -> Facts:
         config = self.info.config
@@ -132,7 +135,7 @@ class SearchView(View):
         )
 
     def _scoring(self) -> str | None:
-        """By what candidates were judged, where it is not their weights alone."""
+        """The measure by which candidates were judged, where it is not their weights alone."""
         scoring = text_at(self.info.config, "architecture.scoring")
         return None if scoring in (None, "weights") else scoring
 
@@ -146,7 +149,7 @@ class SearchView(View):
 
 
 def _shape(config: Any) -> CellShape:
-    """What cells look like; as in DARTS if the config does not say it, or not legibly."""
+    """The shape of the cells; that of DARTS if the config has none that can be read."""
     try:
         return shape_from_data(pick(config, "network.shape") or "darts")
     except FormatError:
@@ -163,8 +166,8 @@ def _schedule(config: Any) -> list[list[int]]:
 def _limits(limits: Any) -> str:
     """'kernels 3 to 7, dilation to 2, depth to 1, width to 1'."""
     least, most = whole_at(limits, "kernel_min"), whole_at(limits, "kernel_max")
-    parts = [phrase("kernels {} to {}", least, most)]
+    texts = [phrase("kernels {} to {}", least, most)]
     for name in ("dilation", "depth", "width"):
         most = whole_at(limits, f"{name}_max")
-        parts.append("" if most is None else f"{name} to {most}")
-    return ", ".join(filter(None, parts))
+        texts.append("" if most is None else f"{name} to {most}")
+    return ", ".join(filter(None, texts))

@@ -80,7 +80,7 @@ class Validating:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found. `folder` is `None` for a search that wrote nothing."""
+    """The result of a search. `folder` is `None` for a search that wrote nothing."""
 
     genotype: Genotype
     folder: Path | None
@@ -90,7 +90,7 @@ class SearchResult:
 
     @property
     def validation_accuracy(self) -> float | None:
-        """That of the last validation."""
+        """The accuracy of the last validation."""
         for epoch in reversed(self.epochs):
             if "validation" in epoch.scores:
                 return epoch.scores["validation"].accuracy
@@ -99,7 +99,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class RetrainResult:
-    """What a training ended with. `folder` is `None` for one that wrote nothing."""
+    """The result of a training. `folder` is `None` for one that wrote nothing."""
 
     model: Model
     folder: Path | None

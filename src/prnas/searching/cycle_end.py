@@ -23,7 +23,7 @@ MOST_STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the architecture weights, or measured worth, decide at the end of a cycle."""
+    """The decision of architecture weights, or of measured worth, at the end of a cycle."""
 
     change: Change
     pools: Pools  # after the change

@@ -20,13 +20,13 @@ from prnas.space.operations import Skip
 from prnas.space.pools import CellWeights, Pools
 
 MOST_NODES = 8  # Between cells of more, the edit distance takes seconds.
-TAKEN_OVER = 0.5  # Of a cell's operations: more skips than that are too many.
+TAKEN_OVER = 0.5  # Largest share of skips among a cell's operations.
 
 
 def derived_now(
     config: SearchConfig, pools: Pools, weights: Mapping[Role, CellWeights]
 ) -> Genotype | None:
-    """What the architecture weights would derive; `None` while they are equal, as in grace epochs.
+    """The genotype by the weights as they are; `None` while they are equal, as in grace epochs.
 
     Ties are broken always in the same way, and nothing random of the search is used.
     """
@@ -73,7 +73,7 @@ def warning(genotype: Genotype, before: Genotype | None) -> str | None:
 
 
 def _skips(genotype: Genotype, role: Role) -> tuple[int, int]:
-    """How many operations of a cell are skips, of how many."""
+    """The numbers of a cell's skips and of all its operations."""
     operations = genotype.cell(role).operations
     return sum(isinstance(op, Skip) for op in operations), len(operations)
 

@@ -75,7 +75,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
 
     @classmethod
     def image_macs(cls, config: SearchConfig, data: DataSet) -> float:
-        """Those of the first cycle's supernet."""
+        """Multiply-accumulates of the first cycle's supernet for an image."""
         network, first = config.network, config.schedule.cycles[0]
         return supernet_macs(
             Pools.initial(network.nodes, config.space.initial_pool, network.shape),
@@ -159,12 +159,12 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             facts["derived"] = derived_record(now, before)
             by_weights = self.config.architecture.scoring in ("weights", "blend")
             if by_weights and (text := warning(now, before)) is not None:
-                place = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
-                self.emit("on_message", f"{place}: {text}")
+                when = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
+                self.emit("on_message", f"{when}: {text}")
         return facts
 
     def validate(self) -> dict[str, Score]:
-        """On the architecture half, with the supernet as it is."""
+        """Measure the supernet's score on the architecture half."""
         state = self.state
         if not self.config.validation.includes(state.position.epoch, state.cycle.epochs):
             return {}

@@ -1,4 +1,4 @@
-"""How large a genotype's network is: counted from its plan, exactly, without building it."""
+"""The exact size of a genotype's network, counted from its plan without building it."""
 
 from collections.abc import Iterable
 

@@ -23,7 +23,7 @@ Part = Literal["weights", "architecture"]
 
 @dataclass(frozen=True, slots=True)
 class CycleProgress:
-    """Where a cycle stands before a step; epochs count from 0."""
+    """The progress of a cycle before a step; epochs count from 0."""
 
     epoch: int = 0
     epochs: int = 1

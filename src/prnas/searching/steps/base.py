@@ -59,11 +59,11 @@ class SearchStep(ABC):
         return total
 
     def logits(self, images: Tensor) -> Tensor:
-        """What the supernet makes of a batch in training."""
+        """The supernet's logits for a batch in training."""
         return self.search.state.supernet(images, self.search.state.generators["dropout"])
 
     def validated(self) -> nn.Module:
-        """What is validated after an epoch: the whole supernet, unless a step trains another."""
+        """The module that is validated: the whole supernet, unless a step trains another."""
         return self.search.state.supernet
 
     def update(self, part: Part, outcome: Outcome) -> None:
