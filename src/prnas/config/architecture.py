@@ -126,13 +126,13 @@ def _settings_are_used(settings: ArchitectureConfig) -> str | None:
         for setting, users in owners.items():
             default = ArchitectureConfig.model_fields[setting].default
             if name in built_in and name not in users and getattr(settings, setting) != default:
-                known = f"{kind} {' or '.join(users)}" if users else f"a {kind} of one's own"
-                return f"{setting} has no effect with {kind} '{name}': it belongs to {known}"
+                owner = f"{kind} {' or '.join(users)}" if users else f"a {kind} of one's own"
+                return f"{setting} has no effect with {kind} '{name}': it belongs to {owner}"
     return None
 
 
 def _probabilities_are_moved(settings: ArchitectureConfig) -> str | None:
-    """What each of the two needs of the other."""
+    """Relaxation and step `multinomial` need each other."""
     if (settings.relaxation == "multinomial") == (settings.step == "multinomial"):
         return None
     if settings.step == "multinomial":

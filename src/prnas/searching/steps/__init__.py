@@ -67,7 +67,7 @@ def make_step(search: "Search") -> SearchStep:
 
 
 def step_costs(settings: config.ArchitectureConfig) -> tuple[float, float]:
-    """What the two parts of a step cost, architecture and weights, on as many images.
+    """The costs of the two parts of a step, architecture and weights, on as many images.
 
     The unit is a forward and a backward pass of all candidates with the gradients of the network's
     weights, as measured on a CPU.

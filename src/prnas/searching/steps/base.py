@@ -38,7 +38,8 @@ class SearchStep(ABC):
 
         And for those of the parts that are named `also`.
         """
-        search, state, parts = self.search, self.search.state, (part, *also)
+        search, state = self.search, self.search.state
+        parts: tuple[Part, ...] = (part, *also)
         images, labels = search.next_images(part)
         with state.timed(part), state.supernet.training_only(*parts):
             with search.processes.autocast():
@@ -97,4 +98,4 @@ class SearchStep(ABC):
         return {}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:  # noqa: B027
-        """As it was saved; a `ValueError` if it cannot be so."""
+        """Take back what was saved; a `ValueError` if it does not fit."""
