@@ -42,7 +42,7 @@ _OF_STEPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
+def _choice_of(choices: Collection[str], kind: str) -> AfterValidator:
     def check(name: str) -> str:
         if name not in choices:
             raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
@@ -84,8 +84,8 @@ def _above_zero(anneal: Anneal) -> Anneal:
 class ArchitectureConfig(Section):
     """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
 
-    relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
-    step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
+    relaxation: Annotated[str, _choice_of(RELAXATIONS, "relaxation")] = "softmax"
+    step: Annotated[str, _choice_of(STEPS, "step")] = "first-order"
     lr: RateOrAuto = 6e-4  # "auto": so that the rates of a cycle's steps add up to `travel`.
     travel: Rate = 1.0  # Without effect if `lr` is a number.
     betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
@@ -135,13 +135,13 @@ def _settings_are_used(settings: ArchitectureConfig) -> str | None:
         for setting, users in owners.items():
             default = ArchitectureConfig.model_fields[setting].default
             if name in built_in and name not in users and getattr(settings, setting) != default:
-                known = f"{kind} {' or '.join(users)}" if users else f"a {kind} of one's own"
-                return f"{setting} has no effect with {kind} '{name}': it belongs to {known}"
+                owner = f"{kind} {' or '.join(users)}" if users else f"a {kind} of one's own"
+                return f"{setting} has no effect with {kind} '{name}': it belongs to {owner}"
     return None
 
 
 def _probabilities_are_moved(settings: ArchitectureConfig) -> str | None:
-    """What each of the two needs of the other."""
+    """Relaxation and step `multinomial` need each other."""
     if (settings.relaxation == "multinomial") == (settings.step == "multinomial"):
         return None
     if settings.step == "multinomial":

@@ -33,9 +33,9 @@ def cosine(lr: float, lr_min: float, epoch: int, epochs: int) -> float:
 def power_cosine(
     lr: float, lr_min: float, epoch: int, epochs: int, power: float = 1.0, warmup: int = 0
 ) -> float:
-    """The same, bent by a power, which falls faster at first and slower in the end (sharpDARTS).
+    """The cosine bent by a power, so that it falls faster at first and slower in the end.
 
-    In `warmup` epochs it rises linearly to `lr`; only then it falls.
+    So sharpDARTS does. In `warmup` epochs it rises linearly to `lr`; only then it falls.
     """
     if epoch < warmup:
         return lr_min + (lr - lr_min) * (epoch + 1) / warmup

@@ -38,7 +38,8 @@ class SearchStep(ABC):
 
         And for those of the parts that are named `also`.
         """
-        search, state, parts = self.search, self.search.state, (part, *also)
+        search, state = self.search, self.search.state
+        parts: tuple[Part, ...] = (part, *also)
         images, labels = search.next_images(part)
         with state.timed(part), state.supernet.training_only(*parts):
             with search.processes.autocast():
@@ -66,11 +67,11 @@ class SearchStep(ABC):
         return total
 
     def logits(self, images: Tensor) -> Tensor:
-        """What the supernet makes of a batch in training."""
+        """The supernet's logits for a batch in training."""
         return self.search.state.supernet(images, self.search.state.generators["dropout"])
 
     def validated(self) -> nn.Module:
-        """What is validated after an epoch: the whole supernet, unless a step trains another."""
+        """The module that is validated: the whole supernet, unless a step trains another."""
         return self.search.state.supernet
 
     def update(self, part: Part, outcome: Outcome) -> None:
@@ -104,4 +105,4 @@ class SearchStep(ABC):
         return {}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:  # noqa: B027
-        """As it was saved; a `ValueError` if it cannot be so."""
+        """Take back what was saved; a `ValueError` if it does not fit."""
