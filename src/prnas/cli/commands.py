@@ -111,6 +111,16 @@ def search(recipe: str | None = None, /, *, given: options.SearchOptions | None 
     run(recipe, given or options.SearchOptions())
 
 
+def latency(recipe: str = "darts-like", /, *, given: options.LatencyOptions | None = None) -> None:
+    """Measure how long operations take in a search's final network, on this device.
+
+    :param recipe: The recipe, or YAML file, of the search.
+    """
+    from prnas.commands.latency import run
+
+    run(recipe, given or options.LatencyOptions())
+
+
 def retrain(
     genotype: str | None = None,
     recipe: str | None = None,
@@ -192,7 +202,7 @@ def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> No
 
 COMMANDS = (
     *(space, zoo, truth, draw, methods, recipes, data, config),
-    *(search, retrain, study),
+    *(search, latency, retrain, study),
     *(evaluate, predict, export),
     *(report, watch, records),
 )

@@ -2,19 +2,20 @@
 
 from typing import Any
 
-from prnas.config.methods import METHODS, Method, method
+from prnas.config.methods import METHODS, Method
+from prnas.config.methods import method as method_of
 from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
 
 def run(name: str | None, as_json: bool) -> None:
     if name is not None:
-        _show(method(name), as_json)
+        _show(method_of(name), as_json)
         return
     if as_json:
-        show_json([_data(one) for one in METHODS])
+        show_json([_data(method) for method in METHODS])
         return
     show_heading("Methods")
-    rows = [[one.name, f"{one.cost:.2f}", one.line, one.authors] for one in METHODS]
+    rows = [[method.name, f"{method.cost:.2f}", method.line, method.authors] for method in METHODS]
     show(table(["name", "step", "what it does", "source"], rows, right=(1,)), "")
     show_prose(
         "step: what a step takes, relative to first-order DARTS with the same candidates and "
@@ -25,30 +26,30 @@ def run(name: str | None, as_json: bool) -> None:
     show_next("prnas methods snas", "prnas search snas")
 
 
-def _show(one: Method, as_json: bool) -> None:
+def _show(method: Method, as_json: bool) -> None:
     if as_json:
-        show_json(_data(one))
+        show_json(_data(method))
         return
-    show_heading(one.name)
-    sets = " ".join(f"--set '{override}'" for override in one.overrides())
+    show_heading(method.name)
+    sets = " ".join(f"--set '{override}'" for override in method.overrides())
     pairs = [
-        ("what", one.line),
-        ("source", one.source),
-        ("step", f"{one.cost:.2f} of a step of first-order DARTS, as estimated"),
+        ("what", method.line),
+        ("source", method.source),
+        ("step", f"{method.cost:.2f} of a step of first-order DARTS, as estimated"),
     ]
-    if one.recipe:
-        pairs.append(("as published", f"prnas search {one.recipe}"))
+    if method.recipe:
+        pairs.append(("as published", f"prnas search {method.recipe}"))
     if sets:
         pairs.append(("in any search", f"prnas search quick {sets}"))
     show(facts(pairs))
 
 
-def _data(one: Method) -> dict[str, Any]:
+def _data(method: Method) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "line": one.line,
-        "source": one.source,
-        "cost": one.cost,
-        "recipe": one.recipe,
-        "settings": {section: dict(keys) for section, keys in one.settings.items()},
+        "name": method.name,
+        "line": method.line,
+        "source": method.source,
+        "cost": method.cost,
+        "recipe": method.recipe,
+        "settings": {section: dict(keys) for section, keys in method.settings.items()},
     }

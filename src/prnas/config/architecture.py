@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from prnas.config.choices import Scoring
+from prnas.config.final import CostConfig
 from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share, Size
 from prnas.config.sections import Section
 from prnas.io.errors import suggestion
@@ -35,6 +36,7 @@ STEPS: list[str] = [
     "multinomial",
     "oles",
 ]
+UNTRAINED = ("none", "sampled", "multinomial")  # steps without gradients of architecture weights
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
     "temperature": ("concrete", "threshold", "gdas", "rome"),
@@ -52,7 +54,7 @@ _OF_STEPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
+def _choice_of(choices: Collection[str], kind: str) -> AfterValidator:
     def check(name: str) -> str:
         if name not in choices:
             raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
@@ -100,8 +102,8 @@ def _at_most_one(anneal: Anneal) -> Anneal:
 class ArchitectureConfig(Section):
     """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
 
-    relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
-    step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
+    relaxation: Annotated[str, _choice_of(RELAXATIONS, "relaxation")] = "softmax"
+    step: Annotated[str, _choice_of(STEPS, "step")] = "first-order"
     lr: RateOrAuto = 6e-4  # "auto": so that the rates of a cycle's steps add up to `travel`.
     travel: Rate = 1.0  # Without effect if `lr` is a number.
     betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
@@ -112,6 +114,7 @@ class ArchitectureConfig(Section):
     renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
     # Of relaxations that divide architecture weights by it; None: 1.
     temperature: Annotated[Anneal, AfterValidator(_above_zero)] | None = None
+    cost: CostConfig | None = None  # The expected cost of the final network, as a penalty.
     # Relaxation threshold: the share of the even probability below which candidates are left out.
     threshold: Portion = 0.4
     # Step multinomial: what a better candidate takes of a worse one's probability after an epoch.
@@ -146,6 +149,12 @@ def _has_something_to_judge_by(settings: ArchitectureConfig) -> str | None:
     )
 
 
+def _cost_has_weights(settings: ArchitectureConfig) -> str | None:
+    if settings.cost is None or settings.step not in UNTRAINED:
+        return None
+    return f"cost has no effect with step '{settings.step}', which trains no architecture weights"
+
+
 def _settings_are_used(settings: ArchitectureConfig) -> str | None:
     """Programs may register relaxations and steps of their own, which may use any setting."""
     chosen = (
@@ -156,13 +165,13 @@ def _settings_are_used(settings: ArchitectureConfig) -> str | None:
         for setting, users in owners.items():
             default = ArchitectureConfig.model_fields[setting].default
             if name in built_in and name not in users and getattr(settings, setting) != default:
-                known = f"{kind} {' or '.join(users)}" if users else f"a {kind} of one's own"
-                return f"{setting} has no effect with {kind} '{name}': it belongs to {known}"
+                owner = f"{kind} {' or '.join(users)}" if users else f"a {kind} of one's own"
+                return f"{setting} has no effect with {kind} '{name}': it belongs to {owner}"
     return None
 
 
 def _probabilities_are_moved(settings: ArchitectureConfig) -> str | None:
-    """What each of the two needs of the other."""
+    """Relaxation and step `multinomial` need each other."""
     if (settings.relaxation == "multinomial") == (settings.step == "multinomial"):
         return None
     if settings.step == "multinomial":
@@ -200,7 +209,7 @@ def _terms_are_trained(settings: ArchitectureConfig) -> str | None:
         "edge_weights": settings.edge_weights,
     }
     asked = [name for name, value in terms.items() if value]
-    if settings.step not in ("none", "sampled", "multinomial") or not asked:
+    if settings.step not in UNTRAINED or not asked:
         return None
     has = "have" if len(asked) > 1 else "has"
     return (
@@ -271,6 +280,7 @@ _BUILT_IN = (frozenset(RELAXATIONS), frozenset(STEPS))
 # Why a combination makes no sense, if it makes none: each rule gives a reason or `None`.
 RULES: list[Callable[[ArchitectureConfig], str | None]] = [
     _has_something_to_judge_by,
+    _cost_has_weights,
     _settings_are_used,
     _probabilities_are_moved,
     _mixes_something,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from prnas.io.errors import FormatError, suggestion
 
@@ -42,7 +42,8 @@ class Method:
 def _flow(value: Any) -> str:
     """A value as YAML in one line."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_flow(one)}" for key, one in value.items()) + "}"
+        pairs = cast(Mapping[str, Any], value).items()
+        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in pairs) + "}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -218,12 +219,19 @@ METHODS: tuple[Method, ...] = (
         settings={"architecture": {"step": "none", "scoring": "removal", "sequential": 70}},
         recipe="darts-pt",
     ),
+    Method(
+        "expected-cost",
+        "the final network's expected cost is a part of the loss",
+        "Cai, Zhu, Han: ProxylessNAS: Direct Neural Architecture Search on Target Task and "
+        "Hardware. ICLR 2019",
+        settings={"architecture": {"cost": {"of": "params", "weight": 0.2, "reference": "3M"}}},
+    ),
 )
 
 
 def method(name: str) -> Method:
     """The method of that name; the error for an unknown one lists them."""
-    known = {one.name: one for one in METHODS}
-    if name not in known:
-        raise FormatError([f"no method is called '{name:.60}'." + suggestion(name, known)])
-    return known[name]
+    methods = {method.name: method for method in METHODS}
+    if name not in methods:
+        raise FormatError([f"no method is called '{name:.60}'." + suggestion(name, methods)])
+    return methods[name]

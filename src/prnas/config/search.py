@@ -8,6 +8,7 @@ from pydantic import PlainSerializer as Serializer
 
 from prnas.config.architecture import ArchitectureConfig
 from prnas.config.choices import ExecutionChoice
+from prnas.config.final import FinalConfig
 from prnas.config.numbers import Decay, Portion, Rate, Share, Size
 from prnas.config.sections import (
     BatchConfig,
@@ -21,6 +22,7 @@ from prnas.io.errors import reading
 from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
+from prnas.space.final_network import FinalNetwork
 from prnas.space.network_plan import check_network
 from prnas.space.schedule import (
     MIN_CELLS,
@@ -97,8 +99,8 @@ class EvidenceConfig(Section):
 
     # none: nothing beyond what the scoring itself needs.
     measure: Literal["auto", "none"] = "auto"
-    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Of the cycle's computation, at most.
-    images: Size = 1024  # At most.
+    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Largest share of a cycle's work.
+    images: Size = 1024  # Largest number of images.
     # After every so many epochs, how sharply the loss depends on architecture weights; 0: never.
     curvature: Annotated[int, Field(ge=0, le=MOST_EPOCHS)] = 0
     # A search of one cycle ends when that has grown by this factor; 0: it does not.
@@ -144,6 +146,7 @@ class SearchConfig(RunConfig):
     evidence: EvidenceConfig = EvidenceConfig()
     batch: BatchConfig = BatchConfig()
     derivation: DerivationConfig = DerivationConfig()
+    final: FinalConfig = FinalConfig()
     validation: ValidationConfig = ValidationConfig()
     compute: SearchComputeConfig = SearchComputeConfig()  # pyright: ignore
 
@@ -177,13 +180,16 @@ class SearchConfig(RunConfig):
     def _shape_fits(self) -> Self:
         network, cycles = self.network, self.schedule.cycles
         widest, shape = width(network.output, network.nodes), network.shape
-        problems = [f"network.{one}" for one in check_network(shape, network.cells, widest)]
+        problems = [f"network.{problem}" for problem in check_network(shape, network.cells, widest)]
         for number, cycle in enumerate(cycles):
             if cycle.cells is not None:
-                found = check_network(shape, cycle.cells)
-                problems += [f"schedule.cycles[{number}]: {problem}" for problem in found]
+                texts = check_network(shape, cycle.cells)
+                problems += [f"schedule.cycles[{number}]: {text}" for text in texts]
         if self.derivation.max_skips_reduction is not None and "reduction" not in shape.roles:
             problems.append("derivation.max_skips_reduction: this shape has no reduction cell")
+        if self.counts_costs:
+            found = self.final.problems(shape, network.nodes, network.output)
+            problems += [f"final.{problem}" for problem in found]
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -233,6 +239,23 @@ class SearchConfig(RunConfig):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    @model_validator(mode="after")
+    def _cost_can_be_counted(self) -> Self:
+        cost = self.architecture.cost
+        if cost is not None and (problem := cost.problem(self.final)) is not None:
+            raise ValueError(problem)
+        return self
+
+    @property
+    def counts_costs(self) -> bool:
+        """Whether the size of the final network matters to the search."""
+        return bool(self.final.limits) or self.architecture.cost is not None
+
+    def final_network(self, classes: int, images: tuple[int, int, int]) -> FinalNetwork:
+        """The network that the cells are for; images are channels, height and width."""
+        network = self.network
+        return self.final.network(network.shape, network.nodes, network.output, classes, images)
 
     @classmethod
     def _write_out_names(cls, data: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """What the candidates of a cell read of its states, each computed once for all that read it."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,10 +14,15 @@ if TYPE_CHECKING:
     from prnas.nets.search_cell import SearchCell
 
 
+FeatureName = Literal[
+    "raw", "relu", "every second", "factorized", "phases", "max", "avg", "rest", "dropped", "module"
+]
+
+
 class Feature(NamedTuple):
     """What a candidate reads of a state: a name, and numbers where the name needs them."""
 
-    name: str
+    name: FeatureName
     number: int = 0
     candidate: int = 0
 
@@ -51,9 +56,11 @@ class StateFeatures(dict[Feature, Tensor]):
         self[feature] = tensor = self._compute(*feature)
         return tensor
 
-    def _compute(self, name: str, number: int, candidate: int) -> Tensor:
+    def _compute(self, name: FeatureName, number: int, candidate: int) -> Tensor:
         x = self[RAW]
         match name:
+            case "raw":
+                return x
             case "relu":
                 return F.relu(x)
             case "every second":
@@ -73,9 +80,8 @@ class StateFeatures(dict[Feature, Tensor]):
                 return F.max_pool2d(rest, 2, ceil_mode=True)
             case "dropped":
                 return x * mask(x, x.shape, self.cell.skip_dropout, self.generator)
-            case _:
+            case "module":
                 module = self.cell.operations[number][candidate]  # pyright: ignore[reportIndexIssue]
-                # Any other operation runs as it is.
                 output = module(self[RELU], True) if isinstance(module, ReluFirst) else module(x)
                 return output.contiguous(memory_format=torch.channels_last)
 

@@ -49,7 +49,7 @@ from prnas.space.shape import Output
 # Indices of the candidates that are computed, for each edge of a cell.
 ActiveCell = tuple[tuple[int, ...], ...]
 _PlanKey = tuple[int, int, int, bool, bool, tuple[tuple[int, ...], ...] | None]
-_MOST_PLANS = 4096  # of nodes with sampled candidates; beyond them all are made again
+_MOST_PLANS = 4096  # plans of sampled nodes that are cached; beyond them all are made again
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class SearchCell(nn.Module):
         )
         self.pool_bns = nn.ModuleDict()
         self._match_pool_bns()
-        self._edges: dict[int, list[int]] = {}  # into each node
+        self._edges: dict[int, list[int]] = {}  # edges into each node
         for edge, (state, _) in enumerate(pools.positions):
             self._edges.setdefault(state, []).append(edge)
         self._plans: dict[_PlanKey, NodePlan] = {}
@@ -371,7 +371,7 @@ class SearchCell(nn.Module):
                 return FACTORIZED, [_pointwise_link(module)]
             case Skip():
                 return (Feature("dropped", edge, index) if dropping else RAW), []
-            case _:
+            case _:  # any other operation: its module runs as it is
                 return Feature("module", edge, index), []
 
 

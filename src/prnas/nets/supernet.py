@@ -267,7 +267,7 @@ class Supernet(nn.Module):
         return active if any(cell is not None for cell in active.values()) else None
 
     def entering(self, index: int, before_last: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-        """What a cell reads: its inputs, or what a residual block before it makes of the last."""
+        """The inputs of a cell; a residual block before it replaces the last one."""
         if str(index) not in self.blocks:
             return before_last, last
         x = self.blocks[str(index)](last)

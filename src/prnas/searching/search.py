@@ -14,7 +14,14 @@ from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
 from prnas.runs.preparation import check_sizes, draw_indices, power_cosine, torch_generator
-from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, TruthRecord
+from prnas.runs.records import (
+    CycleRecord,
+    EpochRecord,
+    FitRecord,
+    GenotypeRecord,
+    Score,
+    TruthRecord,
+)
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.curvature import CurvatureStop, measured_curvature
@@ -22,12 +29,14 @@ from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.searching.execution import SupernetExecution
 from prnas.searching.judging import LEAST_HALF, Judging
+from prnas.searching.limits import check_limits, final_costs
 from prnas.searching.penalties import make_penalties
 from prnas.searching.sequential import SequentialSelection
 from prnas.searching.state import SearchState
 from prnas.searching.steps import make_step
 from prnas.searching.time_left import epoch_work
 from prnas.searching.travel import architecture_rate
+from prnas.space.fitting import in_words
 from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
@@ -53,6 +62,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     ) -> None:
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.validation.batch
+        self.costs = final_costs(self.config, self.data)
         self.penalties = make_penalties(self)
         self.step = make_step(self)
         saved = checkpoint.state.get("step") if checkpoint else None
@@ -77,11 +87,12 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
                 "data.images, or set architecture.scoring to weights"
             )
         check_sizes(config, data, len(indices["weights"]), num_processes)
+        check_limits(config, data)
         return indices
 
     @classmethod
     def image_macs(cls, config: SearchConfig, data: DataSet) -> float:
-        """Those of the first cycle's supernet."""
+        """Multiply-accumulates of the first cycle's supernet for an image."""
         network, first = config.network, config.schedule.cycles[0]
         return supernet_macs(
             Pools.initial(network.nodes, config.space.initial_pool, network.shape),
@@ -164,19 +175,19 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         self.curvature_stop.add(facts["curvature"], self._architecture_weights())
         with state.timed("other"):
             pools, weights = state.supernet.pools, self._architecture_weights()
-            now = derived_now(self.config, pools, weights, self._edge_weights())
+            now = derived_now(self.config, pools, weights, self.costs, self._edge_weights())
             if now is None:
                 return facts
             state.derived = now
             facts["derived"] = derived_record(now, before)
             by_weights = self.config.architecture.scoring in ("weights", "blend")
             if by_weights and (text := warning(now, before)) is not None:
-                place = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
-                self.emit("on_message", f"{place}: {text}")
+                when = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
+                self.emit("on_message", f"{when}: {text}")
         return facts
 
     def validate(self) -> dict[str, Score]:
-        """On the architecture half, with the supernet as it is."""
+        """Measure the supernet's score on the architecture half."""
         state = self.state
         if not self.config.validation.includes(state.position.epoch, state.cycle.epochs):
             return {}
@@ -213,7 +224,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         # A search that is stopped while it measures decides anew: with the same random numbers.
         decisions = Random()
         decisions.setstate(state.decisions.getstate())
-        rest = (pools, weights, decisions, worths, edges)
+        rest = (pools, weights, decisions, worths, self.costs, edges)
         decision = prune_and_replace(self.config, position.cycle, *rest)
         evidence = judging.evidence(decision) if judging else None
         state.decisions = decisions
@@ -228,7 +239,11 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         if decision.genotype is not None:
             position.done, state.genotype = True, decision.genotype
             state.elapsed += measured
-            self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
+            fit = decision.fit
+            found = FitRecord.model_validate(fit.to_json()) if fit else None
+            self.record(GenotypeRecord(genotype=decision.genotype.to_json(), fit=found))
+            if fit is not None:
+                self.emit("on_message", "\n".join(in_words(fit)))
             if (truth := truth_of(decision.genotype)) is not None:  # all is decided by now
                 self.record(TruthRecord(truth=truth.to_json()))
         else:
@@ -285,6 +300,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             self.records_of(EpochRecord),
             self.records_of(CycleRecord),
             self.state.elapsed,
+            next((one.fit for one in self.records_of(GenotypeRecord)), None),
         )
 
 

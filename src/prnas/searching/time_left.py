@@ -42,7 +42,7 @@ def epoch_work(config: SearchConfig, number: int) -> list[float]:
 
 
 def pool_costs(config: SearchConfig) -> list[float]:
-    """What the pool of one edge is expected to cost in each cycle.
+    """The expected cost of an edge's pool in each cycle.
 
     The first is known. From then on, survivors cost what the pool's mean was, and children a little
     more than the operations that can be morphed did before, but never more than the largest

@@ -19,7 +19,7 @@ from prnas.space.worth import EdgeWorth
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a candidate came to an edge: by a morphism of its parent, or with the initial pool."""
+    """The arrival of a candidate on an edge: by a morphism, or with the initial pool."""
 
     op: OperationField
     parent: OperationField | None = None

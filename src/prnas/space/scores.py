@@ -20,12 +20,12 @@ def softmax(weights: Sequence[float]) -> list[float]:
 
 
 def exponential(weights: Sequence[float]) -> list[float]:
-    """Of weights that are logarithms of scores."""
+    """The scores of candidates whose weights are logarithms of these."""
     return [exp(weight) for weight in weights]
 
 
 def identity(weights: Sequence[float]) -> list[float]:
-    """Of weights that are scores themselves."""
+    """The scores of candidates whose weights are scores themselves."""
     return list(weights)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
@@ -44,7 +44,7 @@ def _engine(name: str) -> str:
 
 
 def check_address(address: str) -> str:
-    """Where a Ray cluster is: `auto`, or the address that `ray start --head` prints."""
+    """The address of a Ray cluster: `auto`, or what `ray start --head` prints."""
     if not _ADDRESS.fullmatch(address):
         raise ValueError(
             f"an address is auto (the cluster that this machine is in) or HOST:PORT, such as "
@@ -61,9 +61,11 @@ class RowConfig(Section):
     random: Text | None = None  # A recipe for a search; the cells are drawn from its space.
     cell: Text | None = None  # A published cell, a genotype file or a run's folder.
     set: Overrides = Field(default_factory=dict)  # Overrides of the recipe.
+    # Searches, or cells, of this row; None: as many as the study says.
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Self:
+    def _single_kind(self) -> Self:
         kinds = [kind for kind in ("search", "random", "cell") if getattr(self, kind) is not None]
         if len(kinds) != 1:
             raise ValueError(
@@ -97,7 +99,7 @@ def _engine_data(value: Any) -> Any:
 
 
 class EngineConfig(Section):
-    """What runs the jobs, and where."""
+    """The engine that runs the jobs, and where it does."""
 
     name: Annotated[str, AfterValidator(_engine)] = "local"
     # Of a running Ray cluster; None: one of our own on this machine.
@@ -111,7 +113,7 @@ class EngineConfig(Section):
 
 
 class ResourcesConfig(Section):
-    """What one job gets."""
+    """The resources of a job."""
 
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
     memory: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB; None: an equal share.
@@ -133,7 +135,9 @@ class StudyConfig(Section):
     rows: Annotated[tuple[RowConfig, ...], Field(min_length=1, max_length=MOST_ROWS)]
     seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 5  # Searches, or cells, of each row.
     first_seed: Annotated[int, Field(ge=0, lt=2**40)] = 0
-    trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1  # Of what each search found.
+    trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1  # For each cell.
+    # What says how good a cell is: a training of its network, or the table of NAS-Bench-201.
+    judge: Literal["training", "truth"] = "training"
     retrain: Annotated[RetrainingConfig, BeforeValidator(_recipe_data)] = RetrainingConfig()
     # Keys of the data section, for all searches and trainings.
     data: Overrides = Field(default_factory=dict)
@@ -146,9 +150,20 @@ class StudyConfig(Section):
         names = [row.name.casefold() for row in self.rows]
         if doubles := {name for name in names if names.count(name) > 1}:
             raise ValueError(f"two rows are called '{min(doubles)}'; each needs a name of its own")
-        if not self.trainings and any(row.kind != "search" for row in self.rows):
+        if self.judge == "truth":
+            if self.trainings:
+                raise ValueError(
+                    "judge: truth looks cells up and trains nothing, so trainings must be 0; "
+                    "leave it out"
+                )
+        elif not self.trainings and any(row.kind != "search" for row in self.rows):
             raise ValueError("trainings: 0 leaves nothing to do for a row that is no search")
         return self
+
+    def seeds_of(self, row: str) -> range:
+        """The seeds of a row's searches, or cells."""
+        number = next(each.seeds for each in self.rows if each.name == row) or self.seeds
+        return range(self.first_seed, self.first_seed + number)
 
     def to_data(self) -> dict[str, Any]:
         """Plain data with every default written out, which `from_data` reads back."""
@@ -157,6 +172,8 @@ class StudyConfig(Section):
     @classmethod
     def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> Self:
         """The study in parsed YAML; a `FormatError` names every problem and its key."""
+        if isinstance(data, dict) and cast(dict[str, Any], data).get("judge") == "truth":
+            data = {"trainings": 0, **cast(dict[str, Any], data)}  # There is nothing to train.
         study = validated(_adapter(cls), {} if data is None else data, "study")
         if not overrides:
             return study

@@ -74,9 +74,9 @@ def _epochs(start: RunStart) -> float:
         share = (start.test_images or 0) / start.train_images
         return config.training.epochs + VALIDATION * 2 * share * tested
     cycles = range(len(config.schedule.cycles))
-    work = [part for cycle in cycles for part in epoch_work(config, cycle)]
+    work = [epoch for cycle in cycles for epoch in epoch_work(config, cycle)]
     first = config.schedule.cycles[0]
-    # The part of the first epoch that is steps, without its validation.
+    # The share of the first epoch that is steps, without its validation.
     share = config.data.architecture_share
     architecture_cost, weights_cost = step_costs(config.architecture)
     cost = weights_cost + (0.0 if first.grace_epochs else architecture_cost)

@@ -17,9 +17,10 @@ from prnas.report.plain_data import clipped, rounded
 from prnas.report.view import Facts, cell_pictures, facts_of
 from prnas.runs.names import REPORT
 from prnas.space.genotype import Genotype, Role
-from prnas.studies.attempt import Ended, Place
+from prnas.studies.attempt import Ended, Slot
 from prnas.studies.plan import Job, Plan
 from prnas.studies.results import (
+    METRICS,
     Pair,
     RowResult,
     StudyResults,
@@ -36,8 +37,8 @@ MOST_PAIRS = 1_000
 MOST_PROBLEMS = 30
 MOST_DRAWN, MOST_DRAWN_OF_ROW = 120, 6  # Genotypes.
 LONGEST_MESSAGE = 600
-LEAST_SECONDS = 5.0  # Between two refreshes of the page of a study that runs,
-SHARE = 0.01  # of whose time they take at most so much.
+LEAST_SECONDS = 5.0  # Between two refreshes of the page of a study that runs.
+SHARE = 0.01  # Largest share of the study's time that they take.
 
 
 def study_data(
@@ -48,7 +49,7 @@ def study_data(
     running: Collection[int] = (),
     page: Path | None = None,
 ) -> dict[str, Any]:
-    """What the page is made from.
+    """The data of the page.
 
     `problems`: what went wrong last with jobs that are not done; `running`: jobs that are known to
     run, whatever their states say. `page`: where it is written, if that is not the study's folder.
@@ -61,14 +62,14 @@ def study_data(
     problems = {n: text for n, text in problems.items() if names[n] not in ("done", "running")}
     counts = Counter(names.values())
     numbers = {row.name: number for number, row in enumerate(results.rows)}
-    trained = results.metric == "test_error"
     seconds = sum(state.seconds or 0.0 for state in states.values())
     study = {
         "description": plan.study.description,
-        "metric": "Test error" if trained else "Validation error",
-        "trained": trained,
+        "metric": METRICS[results.metric],
+        "trained": results.metric == "test_error",
+        "compares": results.compares,
         "jobs": {"of": results.jobs, **counts, "problems": len(problems)},
-        "seeds": plan.study.seeds,
+        "seeds": _numbers_of_seeds(plan),
         "trainings": plan.study.trainings,
         "seconds": rounded(seconds),
         "facts": _facts(folder, plan),
@@ -102,7 +103,7 @@ def _problem_list(
 
 
 def _links(folder: Path, page: Path | None) -> str | None:
-    """From the page to the study's folder; `None` if there is no way."""
+    """The way from the page to the study's folder; `None` if there is none."""
     if page is None:
         return "./"
     try:
@@ -120,14 +121,20 @@ def _facts(folder: Path, plan: Plan) -> Facts:
         named = (config.data.name for config in configs if config is not None)
         data = ", ".join(dict.fromkeys(named))
     retrain = "" if plan.retrain is None else f"{study.retrain.recipe}, the same for all rows"
-    end = study.first_seed + study.seeds - 1
+    end = study.first_seed + max(len(plan.units(row)) for row in plan.rows) - 1
     return facts_of(
         ("Data", data),
         ("Training", retrain),
-        ("Seeds", f"{study.first_seed} to {end}" if study.seeds > 1 else str(end)),
+        ("Seeds", f"{study.first_seed} to {end}" if end > study.first_seed else str(end)),
         ("Engine", study.engine.name),
         ("Folder", str(folder)),
     )
+
+
+def _numbers_of_seeds(plan: Plan) -> str:
+    """How many each row has: '5', or '8-24'."""
+    numbers = sorted({len(plan.units(row)) for row in plan.rows})
+    return "-".join(str(number) for number in dict.fromkeys((numbers[0], numbers[-1])))
 
 
 def _commands(folder: Path, results: StudyResults) -> Facts:
@@ -164,7 +171,7 @@ def _row_data(
     states: Mapping[int, JobState],
     names: Mapping[int, str],
 ) -> dict[str, Any]:
-    summary, parts = row.summary, row.components
+    summary, components = row.summary, row.components
     low, high = summary.interval if summary is not None and summary.interval else (None, None)
     return {
         "name": row.name,
@@ -177,8 +184,8 @@ def _row_data(
         "sd": None if summary is None else rounded(summary.deviation),
         "low": rounded(low),
         "high": rounded(high),
-        "between": None if parts is None else rounded(parts.between**0.5),
-        "within": None if parts is None else rounded(parts.within**0.5),
+        "between": None if components is None else rounded(components.between**0.5),
+        "within": None if components is None else rounded(components.within**0.5),
         "ranks": row.ranks,
         "parameters": rounded(row.mean_of("parameters")),
         "macs": rounded(row.mean_of("macs")),
@@ -212,8 +219,8 @@ def _unit_data(
 
 
 def _mean(values: Sequence[int | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return rounded(fmean(known)) if known else None
+    numbers = [value for value in values if value is not None]
+    return rounded(fmean(numbers)) if numbers else None
 
 
 def _most_certain(pairs: Sequence[Pair]) -> list[Pair]:
@@ -227,7 +234,7 @@ def _pair_data(pair: Pair, numbers: Mapping[str, int]) -> list[Any]:
 
 def _limits(plan: Plan, results: StudyResults) -> list[str]:
     """What cannot be concluded: what was not shown, and what no study of this kind shows."""
-    if results.metric != "test_error":
+    if not results.compares:
         return [
             "Nothing was trained. The errors here are those of supernets: they compare searches of "
             "one config, and not the networks that different searches found."
@@ -235,6 +242,12 @@ def _limits(plan: Plan, results: StudyResults) -> list[str]:
     sentences = limits(results)
     if len(results.rows) == 1:
         sentences.append("A single row is compared with nothing: it shows how far its seeds vary.")
+    if results.metric == "true_error":
+        sentences.append(
+            "Cells were looked up: the errors are those of NAS-Bench-201's networks on CIFAR-10 "
+            "after 200 epochs. Other spaces and data may order the rows in another way."
+        )
+        return sentences
     sentences.append(
         "All of this holds for these data and for networks that are trained in this way. Other "
         "data, sizes or longer trainings may order the rows in another way."
@@ -291,7 +304,7 @@ def _error_of(units: Sequence[Unit]) -> float | None:
 
 
 def _spaced(items: Sequence[Any], most: int) -> Sequence[Any]:
-    """At most so many, evenly over all: with the first and, of several, the last."""
+    """At most so many items, evenly spaced, with the first and, of several, the last."""
     if len(items) <= most:
         return items
     if most == 1:
@@ -323,7 +336,7 @@ class PageWriter(Watcher):
         self._plan, self._states = plan, states
         self._write()
 
-    def on_job(self, job: Job, place: Place | None) -> None:
+    def on_job(self, job: Job, slot: Slot | None) -> None:
         self._running.add(job.number)
         self._news = True
 

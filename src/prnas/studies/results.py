@@ -1,19 +1,26 @@
-"""What a study has found so far: one value that tables, files and pages are made from."""
+"""The results of a study so far: one value that tables, files and pages are made from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
+from prnas.space.nasbench201.truth import truth_of
 from prnas.studies import statistics
 from prnas.studies.plan import Job, Kind, Plan, Row
 from prnas.studies.states import JobState
 
 FORMAT, VERSION = "prnas-study-summary", 1
+Metric = Literal["test_error", "true_error", "validation_error"]
+METRICS: dict[Metric, str] = {
+    "test_error": "Test error",
+    "true_error": "True test error",
+    "validation_error": "Validation error",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +33,21 @@ class Unit:
     validation_error: float | None
     trainings: tuple["Training", ...]  # Those that are done.
     whole: bool  # Whether all that the study wants of it is done.
+    looked_up: bool = False  # Whether the table of NAS-Bench-201 is the judge.
+
+    @property
+    def true_error(self) -> float | None:
+        """The test error on CIFAR-10 that the cell's network has after 200 epochs."""
+        truth = truth_of(self.genotype) if self.looked_up and self.genotype is not None else None
+        return None if truth is None else 1 - truth.data_sets["cifar10"].test / 100
 
     @property
     def error(self) -> float | None:
-        """The mean test error; of a search that is not trained, its supernet's."""
+        """The mean test error; of a search that is not trained, the true one or its supernet's."""
         if not self.whole:
             return None
+        if self.looked_up:
+            return self.true_error
         if not self.trainings:
             return self.validation_error
         return fmean(training.test_error for training in self.trainings)
@@ -65,13 +81,13 @@ class RowResult:
     def mean_of(self, field: str) -> float | None:
         """The mean of a field over the trainings that are done."""
         values = [getattr(training, field) for unit in self.units for training in unit.trainings]
-        known = [float(value) for value in values if value is not None]
-        return fmean(known) if known else None
+        numbers = [float(value) for value in values if value is not None]
+        return fmean(numbers) if numbers else None
 
     @property
     def search_seconds(self) -> float | None:
-        known = [unit.search_seconds for unit in self.units if unit.search_seconds is not None]
-        return fmean(known) if known else None
+        numbers = [unit.search_seconds for unit in self.units if unit.search_seconds is not None]
+        return fmean(numbers) if numbers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +98,7 @@ class Pair:
     second: str
     difference: float
     p: float
-    corrected: float  # By Holm, for the number of pairs.
+    corrected: float  # p after Holm's correction for the number of pairs.
 
     @property
     def significant(self) -> bool:
@@ -101,7 +117,8 @@ class Agreement:
 class StudyResults:
     """Everything; errors are shares of 1."""
 
-    metric: str  # "test_error" or, where nothing is trained, "validation_error"
+    # "test_error", "true_error" (looked up) or, of supernets alone, "validation_error".
+    metric: Metric
     rows: tuple[RowResult, ...]
     pairs: tuple[Pair, ...]
     agreement: Agreement | None
@@ -112,6 +129,11 @@ class StudyResults:
     @property
     def whole(self) -> bool:
         return self.jobs_done == self.jobs
+
+    @property
+    def compares(self) -> bool:
+        """Whether the errors are those of cells, so that rows can be compared by them."""
+        return self.metric != "validation_error"
 
     def row(self, name: str) -> RowResult:
         return next(row for row in self.rows if row.name == name)
@@ -172,29 +194,38 @@ def _unit_data(row: RowResult, unit: Unit) -> dict[str, Any]:
 
 def results_of(plan: Plan, states: Mapping[int, JobState]) -> StudyResults:
     """A pure function of the plan and what the folders say."""
-    trained = plan.study.trainings > 0
+    metric = _metric(plan)
+    compares = metric != "validation_error"
     rows = [_row_result(plan, row, states) for row in plan.rows]
-    pairs = _pairs(rows) if trained else ()
-    if trained:
+    pairs = _pairs(rows) if compares else ()
+    if compares:
         rows = _ranked(rows, pairs)
     done = sum(states[job.number].state == "done" for job in plan.jobs)
     return StudyResults(
-        "test_error" if trained else "validation_error",
+        metric,
         tuple(rows),
         pairs,
         _agreement(rows),
-        _detectable(rows) if trained else None,
+        _detectable(rows) if compares else None,
         done,
         len(plan.jobs),
     )
 
 
+def _metric(plan: Plan) -> Metric:
+    if plan.study.judge == "truth":
+        return "true_error"
+    return "test_error" if plan.study.trainings else "validation_error"
+
+
 def _row_result(plan: Plan, row: Row, states: Mapping[int, JobState]) -> RowResult:
-    jobs: dict[int, list[Job]] = {unit: [] for unit in plan.units}
+    jobs: dict[int, list[Job]] = {unit: [] for unit in plan.units(row)}
     for job in plan.jobs:
         if job.row.name == row.name:
             jobs[job.unit].append(job)
     units = tuple(_unit(row, seed, of_unit, states) for seed, of_unit in jobs.items())
+    if plan.study.judge == "truth":
+        units = tuple(replace(unit, looked_up=True) for unit in units)
     errors = [unit.error for unit in units if unit.error is not None]
     groups = [
         [training.test_error for training in unit.trainings] for unit in units if unit.trainings
@@ -218,11 +249,11 @@ def _unit(row: Row, seed: int, jobs: Sequence[Job], states: Mapping[int, JobStat
         for job, state in done
         if state.test_error is not None
     )
-    found = search is not None and search.state == "done"
+    searched = search is not None and search.state == "done"
     return Unit(
         seed,
         search.genotype if search is not None else row.genotype(seed),
-        search.seconds if search is not None and found else None,
+        search.seconds if search is not None and searched else None,
         search.validation_error if search is not None else None,
         trainings,
         len(done) == len(jobs),
@@ -231,11 +262,11 @@ def _unit(row: Row, seed: int, jobs: Sequence[Job], states: Mapping[int, JobStat
 
 def _pairs(rows: Sequence[RowResult]) -> tuple[Pair, ...]:
     """Every two rows of which several units are known."""
-    known = {row.name: tuple(row.errors) for row in rows if len(row.errors) > 1}
-    p_values = {(a, b): _p_value(known[a], known[b]) for a, b in combinations(known, 2)}
+    samples = {row.name: tuple(row.errors) for row in rows if len(row.errors) > 1}
+    p_values = {(a, b): _p_value(samples[a], samples[b]) for a, b in combinations(samples, 2)}
     corrected = statistics.holm(p_values)
     return tuple(
-        Pair(a, b, fmean(known[b]) - fmean(known[a]), p, corrected[a, b])
+        Pair(a, b, fmean(samples[b]) - fmean(samples[a]), p, corrected[a, b])
         for (a, b), p in p_values.items()
     )
 
@@ -262,12 +293,12 @@ def _agreement(rows: Sequence[RowResult]) -> Agreement | None:
     ]
     if len(both) < 3:
         return None
-    tau = statistics.kendall_tau([mean for _, mean, _ in both], [known for _, _, known in both])
+    tau = statistics.kendall_tau([mean for _, mean, _ in both], [error for _, _, error in both])
     return None if tau is None else Agreement(tuple(name for name, _, _ in both), tau)
 
 
 def _detectable(rows: Sequence[RowResult]) -> float | None:
-    """By the pooled spread of all rows, and their least number of units."""
+    """The detectable difference, by the pooled spread of all rows and their fewest units."""
     samples = [row.errors for row in rows if len(row.errors) > 1]
     if len(samples) < 2:
         return None
@@ -288,7 +319,7 @@ def conclusions(results: StudyResults) -> list[str]:
 
 
 def differences(results: StudyResults) -> list[str]:
-    """What the study has shown."""
+    """Sentences on what the study has shown."""
     sentences: list[str] = []
     for pair in results.pairs:
         if pair.significant:
@@ -303,8 +334,8 @@ def differences(results: StudyResults) -> list[str]:
 
 
 def limits(results: StudyResults) -> list[str]:
-    """What it has not shown, and why."""
-    if results.metric != "test_error":
+    """Sentences on what the study has not shown, and why."""
+    if not results.compares:
         return []
     sentences: list[str] = []
     open_pairs = [pair for pair in results.pairs if not pair.significant]

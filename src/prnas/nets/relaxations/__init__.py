@@ -50,8 +50,8 @@ def register(kind: type[Relaxation]) -> None:
 
     A program may register it again, e.g. in a notebook; the names of prnas are taken.
     """
-    known = _CLASSES.get(kind.name, kind)
-    if known is not kind and known.__module__.startswith(f"{__name__}."):
+    registered = _CLASSES.get(kind.name, kind)
+    if registered is not kind and registered.__module__.startswith(f"{__name__}."):
         raise ValueError(f"'{kind.name}' is a relaxation of prnas; give yours another name")
     _CLASSES[kind.name] = kind
     config.RELAXATIONS[kind.name] = kind.scores

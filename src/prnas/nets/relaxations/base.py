@@ -23,7 +23,7 @@ Part = Literal["weights", "architecture"]
 
 @dataclass(frozen=True, slots=True)
 class CycleProgress:
-    """Where a cycle stands before a step; epochs count from 0."""
+    """The progress of a cycle before a step; epochs count from 0."""
 
     epoch: int = 0
     epochs: int = 1
@@ -80,7 +80,7 @@ class Relaxation(nn.Module):
         raise NotImplementedError
 
     def active(self, role: Role, mixing: Sequence[Tensor]) -> ActiveCell | None:
-        """Which candidates of a cell are computed, given their mixing weights; `None`: all.
+        """The candidates of a cell that are computed, given their mixing weights; `None`: all.
 
         The others get no gradient, not even those of their mixing weights.
         """
@@ -89,8 +89,8 @@ class Relaxation(nn.Module):
     def judged(self, role: Role, weights: Sequence[Tensor]) -> list[Tensor]:
         """The numbers that `scores` and records get for the architecture weights of a cell's edges.
 
-        By default the architecture weights themselves. What depends on more than those of one edge
-        (on other edges, on parameters or buffers) has its place here.
+        By default the architecture weights themselves. Scores that depend on more than those of one
+        edge (on other edges, on parameters or buffers) are made here.
         """
         return list(weights)
 
@@ -119,10 +119,10 @@ class Relaxation(nn.Module):
 def nonzero(mixing: Sequence[Tensor]) -> ActiveCell:
     """The candidates whose mixing weight is not 0; the host waits for them."""
     sizes = [len(edge) for edge in mixing]
-    kept = torch.cat([edge.detach() for edge in mixing]).ne(0).tolist()
+    is_active = torch.cat([edge.detach() for edge in mixing]).ne(0).tolist()
     active: list[tuple[int, ...]] = []
     first = 0
     for size in sizes:
-        active.append(tuple(index for index in range(size) if kept[first + index]))
+        active.append(tuple(index for index in range(size) if is_active[first + index]))
         first += size
     return tuple(active)

@@ -38,7 +38,8 @@ class Proximal(Relaxation):
         if "architecture" not in self.trained:
             return discrete
         # The values are those of `discrete`, the gradients go to the architecture weights.
-        return [one + (edge - edge.detach()) for one, edge in zip(discrete, weights, strict=True)]
+        pairs = zip(discrete, weights, strict=True)
+        return [mixing + (edge - edge.detach()) for mixing, edge in pairs]
 
     def active(self, role: Role, mixing: Sequence[Tensor]) -> ActiveCell | None:
         return None if "architecture" in self.trained else nonzero(mixing)
@@ -67,8 +68,8 @@ class Proximal(Relaxation):
             number = cell.shape.num_edges(state)
             order = torch.stack([best[i] for i in edges]).sort(descending=True, stable=True)
             rank = order.indices.argsort()
-            for place, edge in enumerate(edges):
-                chosen[edge] = chosen[edge] * (rank[place] < number)
+            for edge, own_rank in zip(edges, rank, strict=True):
+                chosen[edge] = chosen[edge] * (own_rank < number)
         return chosen
 
     def project(self, weights: Mapping[Role, Sequence[Tensor]]) -> None:

@@ -38,7 +38,7 @@ class Threshold(Relaxation):
                 self.register_buffer(f"{role}_{number}", left)
 
     def _left(self, role: Role, number: int) -> Tensor:
-        """Which candidates of an edge are left."""
+        """A mask of the candidates of an edge that are left."""
         return cast(Tensor, self.get_buffer(f"{role}_{number}"))
 
     def mix(
@@ -58,7 +58,7 @@ class Threshold(Relaxation):
     def judged(self, role: Role, weights: Sequence[Tensor]) -> list[Tensor]:
         """Logarithms of probabilities at temperature 1, over all candidates of the cycle.
 
-        Where one is left on every edge these still tell edges apart.
+        They tell edges apart even where a single candidate is left on each.
         """
         return [
             edge.double().log_softmax(dim=0) - _LEFT_OUT * ~self._left(role, number)

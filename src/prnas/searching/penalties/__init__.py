@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from prnas.searching.penalties.base import Penalty
 from prnas.searching.penalties.beta_decay import BetaDecay
+from prnas.searching.penalties.expected_cost import ExpectedCost
 from prnas.searching.penalties.resources import ResourcePenalty
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Penalty", "make_penalties"]
 
-_CLASSES: tuple[type[Penalty], ...] = (ResourcePenalty, BetaDecay)
+_CLASSES: tuple[type[Penalty], ...] = (ResourcePenalty, ExpectedCost, BetaDecay)
 
 
 def make_penalties(search: "Search") -> list[Penalty]:

@@ -27,5 +27,9 @@ class Penalty(ABC):
         """Whether a config switches it on."""
 
     @abstractmethod
-    def __call__(self) -> Tensor:
-        """The term, at the present architecture weights."""
+    def __call__(self) -> Tensor | None:
+        """The term, at the present architecture weights, if there is one."""
+
+    def factor(self) -> Tensor | None:
+        """What multiplies the cross entropy, if anything does."""
+        return None

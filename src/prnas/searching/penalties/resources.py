@@ -53,7 +53,7 @@ class ResourcePenalty(Penalty):
 
 
 def costs(supernet: Supernet, pixels: Pixels) -> dict[Role, list[Tensor]]:
-    """What each candidate of each edge costs, on average over the cells of its role."""
+    """The cost of each candidate of each edge, on average over the cells of its role."""
     totals: dict[Role, list[list[float]]] = {}
     numbers: dict[Role, int] = {}
     for cell in supernet.search_cells:
@@ -83,7 +83,7 @@ def costs(supernet: Supernet, pixels: Pixels) -> dict[Role, list[Tensor]]:
 
 
 def cost(op: Operation, channels: int, read: Pixels, stride: int) -> float:
-    """What an operation costs that reads images of so many pixels.
+    """The cost of an operation that reads images of so many pixels.
 
     Memory accesses are the values that it reads and makes, and its parameters; what lies between
     the layers of an operation is not counted.

@@ -50,8 +50,8 @@ def register(kind: type[SearchStep]) -> None:
 
     A program may register it again, e.g. in a notebook; the names of prnas are taken.
     """
-    known = _CLASSES.get(kind.name, kind)
-    if known is not kind and known.__module__.startswith(f"{__name__}."):
+    registered = _CLASSES.get(kind.name, kind)
+    if registered is not kind and registered.__module__.startswith(f"{__name__}."):
         raise ValueError(f"'{kind.name}' is a step of prnas; give yours another name")
     _CLASSES[kind.name] = kind
     if kind.name not in config.STEPS:
@@ -69,7 +69,7 @@ def make_step(search: "Search") -> SearchStep:
 
 
 def step_costs(settings: config.ArchitectureConfig) -> tuple[float, float]:
-    """What the two parts of a step cost, architecture and weights, on as many images.
+    """The costs of the two parts of a step, architecture and weights, on as many images.
 
     The unit is a forward and a backward pass of all candidates with the gradients of the network's
     weights, as measured on a CPU.

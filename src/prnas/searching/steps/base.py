@@ -49,29 +49,36 @@ class SearchStep(ABC):
                 with search.processes.autocast():
                     logits = self.logits(images)
                     loss = objective = F.cross_entropy(logits, labels)
-                    penalty = self.penalty() if "architecture" in parts else None
-                    if penalty is not None:
-                        objective = loss + penalty
+                    if "architecture" in parts:
+                        objective = self.objective(loss)
                 if samples > 1:
                     objective = objective / samples
                 search.processes.scaled(objective).backward()
                 outcomes.append(Outcome.of(loss, logits, labels))
         return Outcome.mean(outcomes)
 
+    def objective(self, loss: Tensor) -> Tensor:
+        """The architecture weights' loss: the cross entropy, and whatever else the config wants."""
+        for penalty in self.search.penalties:
+            if (factor := penalty.factor()) is not None:
+                loss = loss * factor
+        term = self.penalty()
+        return loss if term is None else loss + term
+
     def penalty(self) -> Tensor | None:
         """All that is added to the architecture weights' loss, if anything is."""
         total = self.search.state.supernet.penalty()
         for penalty in self.search.penalties:
-            term = penalty()
-            total = term if total is None else total + term
+            if (term := penalty()) is not None:
+                total = term if total is None else total + term
         return total
 
     def logits(self, images: Tensor) -> Tensor:
-        """What the supernet makes of a batch in training."""
+        """The supernet's logits for a batch in training."""
         return self.search.state.supernet(images, self.search.state.generators["dropout"])
 
     def validated(self) -> nn.Module:
-        """What is validated after an epoch: the whole supernet, unless a step trains another."""
+        """The module that is validated: the whole supernet, unless a step trains another."""
         return self.search.state.supernet
 
     def update(self, part: Part, outcome: Outcome) -> None:
@@ -109,4 +116,4 @@ class SearchStep(ABC):
         return {}
 
     def load_state(self, saved: Mapping[str, Any]) -> None:  # noqa: B027
-        """As it was saved; a `ValueError` if it cannot be so."""
+        """Take back what was saved; a `ValueError` if it does not fit."""

@@ -200,8 +200,8 @@ def _checked(saved: Any, pools: Pools) -> Numbers:
         role: [[float(value) for value in edge] for edge in saved[role]] for role in expected
     }
     shapes = [
-        {role: [len(edge) for edge in edges] for role, edges in one.items()}
-        for one in (numbers, expected)
+        {role: [len(edge) for edge in edges] for role, edges in cells.items()}
+        for cells in (numbers, expected)
     ]
     if shapes[0] != shapes[1]:
         raise ValueError("the step's numbers must have one for each candidate")

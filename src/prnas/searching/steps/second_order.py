@@ -52,8 +52,7 @@ class SecondOrderStep(SearchStep):
         def validation_loss() -> Tensor:
             loss, outcome = self._loss(*validation)
             outcomes.append(outcome)
-            penalty = self.penalty()
-            return loss if penalty is None else loss + penalty
+            return self.objective(loss)
 
         dropout = state.generators["dropout"]
         problem = Bilevel(
@@ -123,8 +122,8 @@ def unrolled(
                 step.add_(buffer, alpha=momentum)
             step.add_(weight, alpha=decay)
     with moved(weights, ahead, -rate):
-        found = gradients(problem.validation_loss, "architecture", "weights")
-    direct, direction = found[: len(architecture)], found[len(architecture) :]
+        both = gradients(problem.validation_loss, "architecture", "weights")
+    direct, direction = both[: len(architecture)], both[len(architecture) :]
     problem.average(direction)
     # A length of 0, where nothing depends on the weights, has no second term either.
     length = torch.linalg.vector_norm(torch.cat([along.flatten() for along in direction]))
@@ -155,7 +154,7 @@ def momenta_of(optimizer: torch.optim.Optimizer) -> Callable[[nn.Parameter], Ten
 
 @contextmanager
 def read_again(search: "Search", part: str) -> Iterator[None]:
-    """What is read within it will be read again: the stream and its augmentation go back."""
+    """A context whose images will be read again: the stream and its augmentation go back."""
     stream, generator = search.streams[part], search.state.generators[f"augment {part}"]
     position, random = stream.state(), generator.get_state()
     yield
