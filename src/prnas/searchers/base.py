@@ -127,5 +127,5 @@ class Searcher(ABC):
         """What this kind of searcher remembers, by names that no other field has."""
         return {}
 
-    def _load_own(self, state: Mapping[str, Any]) -> None:
+    def _load_own(self, state: Mapping[str, Any]) -> None:  # noqa: B027 - it may have nothing
         """The same, read back."""

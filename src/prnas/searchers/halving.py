@@ -1,4 +1,4 @@
-"""Successive halving: many cells a little, the better ones longer (Jamieson and Talwalkar, 2016)."""
+"""Successive halving: many cells a little, the better ones more (Jamieson and Talwalkar, 2016)."""
 
 from collections.abc import Mapping
 from random import Random
