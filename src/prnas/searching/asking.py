@@ -1,0 +1,70 @@
+"""A searcher at work: it asks, somebody scores, and the budget ends it."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from prnas.config.searcher import BudgetConfig
+from prnas.runs.records import EvaluationRecord
+from prnas.searchers.base import Searcher
+from prnas.space.genotype import Genotype
+
+
+class Asking:
+    """Evaluations one after the other, each of which takes so many `images`."""
+
+    def __init__(
+        self,
+        searcher: Searcher,
+        budget: BudgetConfig,
+        images: int,
+        saved: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`saved`: go on from the `state` of another."""
+        self.searcher, self.budget, self._images = searcher, budget, images
+        self.seconds = 0.0  # of all evaluations so far
+        if saved is not None:
+            self.seconds = float(saved["seconds"])
+            searcher.load_state(saved["searcher"])
+
+    @property
+    def number(self) -> int | None:
+        """How many evaluations there will be; `None`: the clock decides."""
+        return self.budget.evaluations_for(self._images)
+
+    @property
+    def images(self) -> int:
+        """That all evaluations so far have taken."""
+        return self.searcher.num_evaluations * self._images
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is a budget for one more. There is one for the first in any case."""
+        done = self.searcher.num_evaluations
+        if self.searcher.done or done == 0:
+            return not self.searcher.done
+        most, seconds = self.number, self.budget.seconds
+        return (most is None or done < most) and (seconds is None or self.seconds < seconds)
+
+    def evaluate(self, score: Callable[[Genotype], float]) -> EvaluationRecord:
+        """Score the cell that is asked for, and tell it."""
+        start = time.perf_counter()
+        proposal = self.searcher.proposal
+        value = score(proposal.genotype)
+        self.searcher.tell(proposal.genotype, value)
+        best = self.searcher.best
+        seconds = time.perf_counter() - start
+        self.seconds += seconds
+        return EvaluationRecord(
+            number=self.searcher.num_evaluations,
+            genotype=proposal.genotype.to_json(),
+            score=value,
+            best=value if best is None else best.score,
+            parent=proposal.parent,
+            images=self.images,
+            seconds=seconds,
+        )
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on, as plain data."""
+        return {"seconds": self.seconds, "searcher": self.searcher.state()}
