@@ -14,7 +14,14 @@ from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
 from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
-from prnas.runs.records import CycleRecord, EpochRecord, GenotypeRecord, Score, TruthRecord
+from prnas.runs.records import (
+    CycleRecord,
+    EpochRecord,
+    EvaluationRecord,
+    GenotypeRecord,
+    Score,
+    TruthRecord,
+)
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
@@ -23,6 +30,7 @@ from prnas.searching.execution import SupernetExecution
 from prnas.searching.judging import LEAST_HALF, Judging
 from prnas.searching.state import SearchState
 from prnas.searching.step import make_step
+from prnas.searching.supernet_scorer import CellChoice, decision_for
 from prnas.searching.time_left import epoch_work
 from prnas.searching.travel import architecture_rate
 from prnas.space.nasbench201.truth import truth_of
@@ -183,6 +191,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         decisions.setstate(state.decisions.getstate())
         rest = (pools, weights, decisions, worths)
         decision = prune_and_replace(self.config, position.cycle, *rest)
+        if self._asks:
+            state.choice = CellChoice(self, pools, state.saved_choice)
+            decision = decision_for(pools, state.choice.genotype())
         evidence = judging.evidence(decision) if judging else None
         state.decisions = decisions
         measured = time.perf_counter() - start
@@ -208,8 +219,16 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         self.save()
 
     @property
+    def _asks(self) -> bool:
+        """Whether a searcher chooses the genotype: at the end of the last cycle."""
+        last = self.state.position.cycle == len(self.config.schedule.cycles) - 1
+        return last and self.config.searcher.by_supernet
+
+    @property
     def _measures(self) -> bool:
         """Whether candidates are measured at the end of a cycle."""
+        if self._asks:
+            return False
         if self.config.architecture.scoring != "weights":
             return True
         enough = len(self.indices["architecture"]) >= LEAST_HALF
@@ -244,6 +263,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             self.records_of(EpochRecord),
             self.records_of(CycleRecord),
             self.state.elapsed,
+            self.records_of(EvaluationRecord),
         )
 
 
