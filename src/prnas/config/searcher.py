@@ -1,20 +1,16 @@
 """Who chooses cells in a search without architecture weights, what scores them, and the budget."""
 
-from random import Random
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from prnas.config.numbers import Portion, Rate, Size
+from prnas.config.numbers import Decay, Portion, Rate, Share, Size
 from prnas.config.sections import Section
-from prnas.searchers.base import Searcher
-from prnas.searchers.cells import CellSpace, Mutation
-from prnas.searchers.evolution import Death, Evolution
-from prnas.searchers.local_search import LocalSearch, Move
-from prnas.searchers.random_search import RandomSearch
-from prnas.searchers.reinforce import Reinforce
+from prnas.searchers.cells import Mutation
+from prnas.searchers.evolution import Death
+from prnas.searchers.local_search import Move
 
-Method = Literal["none", "random", "evolution", "local-search", "reinforce"]
+Method = Literal["none", "random", "evolution", "local-search", "reinforce", "controller"]
 Scorer = Literal["supernet", "table"]
 
 
@@ -58,6 +54,19 @@ class ReinforceConfig(Section):
     baseline: Portion = 0.9  # Decay of the moving average of scores.
 
 
+class ControllerConfig(Section):
+    """ENAS's LSTM, which writes cells; its defaults, but for `update` by PPO, are ENAS's."""
+
+    update: Literal["reinforce", "ppo"] = "reinforce"
+    hidden: Annotated[int, Field(ge=1, le=1024)] = 64
+    lr: Rate = 0.0035
+    batch: Size = 10  # Scores for an update.
+    entropy: Decay = 1e-4  # What an entropy of 1 adds to the reward.
+    baseline: Portion = 0.99  # Decay of the moving average of rewards.
+    clip: Share = 0.2  # Of PPO: how far from 1 the ratio of probabilities counts.
+    passes: Annotated[int, Field(ge=1, le=1000)] = 4  # Of PPO: updates by the same scores.
+
+
 class TableConfig(Section):
     """The table of NAS-Bench-201 as a scorer: validation accuracy after 12 epochs."""
 
@@ -80,6 +89,7 @@ class SearcherConfig(Section):
     evolution: EvolutionConfig = EvolutionConfig()
     local_search: LocalSearchConfig = LocalSearchConfig()
     reinforce: ReinforceConfig = ReinforceConfig()
+    controller: ControllerConfig = ControllerConfig()
     table: TableConfig = TableConfig()
     supernet: PathsConfig = PathsConfig()
 
@@ -92,21 +102,3 @@ class SearcherConfig(Section):
     def by_supernet(self) -> bool:
         """Whether a searcher chooses among the cells that the trained supernet holds."""
         return self.method != "none" and self.scorer == "supernet"
-
-    def make(self, space: CellSpace, seed: int) -> Searcher:
-        """The searcher at its start."""
-        generator = Random(f"{seed}/searcher")
-        match self.method:
-            case "none":
-                raise ValueError("the config has no searcher")
-            case "random":
-                return RandomSearch(space, generator)
-            case "evolution":
-                own = self.evolution
-                return Evolution(
-                    space, generator, own.population, own.sample, own.mutation, own.death
-                )
-            case "local-search":
-                return LocalSearch(space, generator, self.local_search.move)
-            case "reinforce":
-                return Reinforce(space, generator, self.reinforce.lr, self.reinforce.baseline)

@@ -2,12 +2,38 @@
 
 import time
 from collections.abc import Callable, Mapping
+from random import Random
 from typing import Any
 
-from prnas.config.searcher import BudgetConfig
+from prnas.config.searcher import BudgetConfig, SearcherConfig
 from prnas.runs.records import EvaluationRecord
 from prnas.searchers.base import Searcher
+from prnas.searchers.cells import CellSpace
+from prnas.searchers.evolution import Evolution
+from prnas.searchers.local_search import LocalSearch
+from prnas.searchers.random_search import RandomSearch
+from prnas.searchers.reinforce import Reinforce
+from prnas.searching.controller_search import ControllerSearch
 from prnas.space.genotype import Genotype
+
+
+def make_searcher(settings: SearcherConfig, space: CellSpace, seed: int) -> Searcher:
+    """The searcher of a config, at its start."""
+    generator = Random(f"{seed}/searcher")
+    match settings.method:
+        case "none":
+            raise ValueError("the config has no searcher")
+        case "random":
+            return RandomSearch(space, generator)
+        case "evolution":
+            own = settings.evolution
+            return Evolution(space, generator, own.population, own.sample, own.mutation, own.death)
+        case "local-search":
+            return LocalSearch(space, generator, settings.local_search.move)
+        case "reinforce":
+            return Reinforce(space, generator, settings.reinforce.lr, settings.reinforce.baseline)
+        case "controller":
+            return ControllerSearch(space, generator, settings.controller)
 
 
 class Asking:

@@ -15,7 +15,7 @@ from prnas.runs.preparation import torch_generator
 from prnas.runs.records import EvaluationRecord
 from prnas.searchers.base import Evaluated
 from prnas.searchers.cells import CellSpace
-from prnas.searching.asking import Asking
+from prnas.searching.asking import Asking, make_searcher
 from prnas.searching.cycle_end import Decision
 from prnas.space.change import CellChange, Change, EdgeChange, Pruned
 from prnas.space.genotype import Genotype
@@ -90,7 +90,7 @@ class CellChoice:
         config = search.config
         self.search, self.scorer = search, SupernetScorer(search)
         space = CellSpace.of_pools(pools, config.network.output)
-        searcher = config.searcher.make(space, config.seed)
+        searcher = make_searcher(config.searcher, space, config.seed)
         self.asking = Asking(searcher, config.searcher.budget, self.scorer.num_images, saved)
         self.finalists: list[Evaluated] = []  # the best so far
         self.scores: list[float] = []  # of the finalists, on the whole half

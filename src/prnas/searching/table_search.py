@@ -21,7 +21,7 @@ from prnas.runs.records import EvaluationRecord, GenotypeRecord, Record, TruthRe
 from prnas.runs.run import Stopped
 from prnas.runs.signals import Signals, stop_signals
 from prnas.searchers.table_scorer import TableScorer
-from prnas.searching.asking import Asking
+from prnas.searching.asking import Asking, make_searcher
 from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import truth_of
 
@@ -122,7 +122,7 @@ class TableSearch:
         saved = checkpoint.state if checkpoint else None
         self.scorer = TableScorer(config.searcher.table.data)
         self.asking = Asking(
-            config.searcher.make(config.cell_space, config.seed),
+            make_searcher(config.searcher, config.cell_space, config.seed),
             config.searcher.budget,
             self.scorer.images,
             saved["asking"] if saved else None,

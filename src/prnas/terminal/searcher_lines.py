@@ -13,6 +13,7 @@ NAMES = {
     "evolution": "ageing evolution",
     "local-search": "local search",
     "reinforce": "REINFORCE",
+    "controller": "an LSTM controller",
 }
 
 
@@ -26,6 +27,9 @@ def in_short(config: SearchConfig) -> str:
             name = "evolution in which the worst dies"
         more = ", morphisms" if own.mutation == "morphisms" else ""
         return f"{name} (population {own.population}, sample {own.sample}{more})"
+    if searcher.method == "controller":
+        update = {"reinforce": "REINFORCE", "ppo": "PPO"}[searcher.controller.update]
+        return f"{name} trained by {update}"
     return name
 
 
