@@ -35,7 +35,7 @@ class Written:
 
 
 class Controller(nn.Module):
-    """Writes the cells of a space. In double precision; small, so that a CPU is the place for it."""
+    """Writes the cells of a space; in double precision, and so small that a CPU is enough."""
 
     def __init__(self, space: CellSpace, hidden: int, generator: torch.Generator) -> None:
         super().__init__()
