@@ -53,8 +53,10 @@ def everything(made: Controller) -> Iterator[Written]:
             stack += [[*written.actions[:place], one] for one in range(1, sizes[place])]
 
 
-@pytest.mark.parametrize(("space", "number"), [("two inputs", 2**2 * 2 * 2**2 * 6), ("all inputs", 27),
-                                               ("two cells", 2**4 * 2**2)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("space", "number"),
+    [("two inputs", 2 * 2**2 * 6 * 2**2), ("all inputs", 3**3), ("two cells", (2 * 2**2) ** 2)],
+)
 def test_probabilities_of_all_cells_are_one_together(space: str, number: int) -> None:
     made = controller(space)
     every = list(everything(made))

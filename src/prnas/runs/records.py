@@ -190,6 +190,7 @@ class EvaluationRecord(_Record):
     best: float  # The best score of its stage so far.
     parent: Count | None = None
     images: int  # That all evaluations so far have taken.
+    entropy: float | None = None  # Of the choices that made the cell, where a controller did.
     seconds: float  # Of this one.
 
 

@@ -61,6 +61,8 @@ class Searcher(ABC):
         self.num_evaluations = 0
         self.best: Evaluated | None = None  # of equals, the first
         self._asked: Proposal | None = None
+        # Of the choices that made the cell asked for last, where a policy makes them.
+        self.entropy: float | None = None
 
     def ask(self) -> Genotype:
         """The cell whose score is wanted now."""

@@ -88,6 +88,7 @@ class Asking:
             best=value if best is None else best.score,
             parent=proposal.parent,
             images=self.images,
+            entropy=self.searcher.entropy,
             seconds=seconds,
         )
 

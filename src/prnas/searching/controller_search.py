@@ -43,7 +43,7 @@ class ControllerSearch(Searcher):
             self.controller.parameters(), settings.lr, (0.0, 0.999), eps=1e-3
         )
         self.baseline = 0.0
-        self.entropy = 0.0  # of the choices of the cell that was written last
+        self.entropy: float = 0.0
         self._written: tuple[tuple[int, ...], float] | None = None  # what was asked for
         self._batch: list[Experience] = []
 
