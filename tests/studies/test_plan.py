@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prnas.config.search import SearchConfig
-from prnas.io.errors import UserError
+from prnas.io.errors import FormatError, UserError
 from prnas.runs.integrity import config_digest
 from prnas.space import zoo
 from prnas.space.analysis.counting import discoverable
@@ -211,3 +211,40 @@ def test_how_it_is_computed_may_change(tmp_path: Path) -> None:
     compute(tmp_path / "study", plan.jobs[0])
     rows = [{**ROWS[0], "set": {"compute.precision": "bf16-mixed", "data.root": "/data"}}]
     open_study(tmp_path / "study", plan_of(rows=rows))
+
+
+def test_a_row_may_have_its_own_number_of_seeds() -> None:
+    plan = plan_of(rows=[{**ROWS[0], "seeds": 1}, ROWS[1]], first_seed=3)
+    assert [job.path for job in plan.jobs] == [
+        *("s/seed-3", "s/seed-3-training-0", "r/seed-3-training-0", "r/seed-4-training-0"),
+    ]
+    assert [list(plan.units(row)) for row in plan.rows] == [[3], [3, 4]]
+    assert plan.fewest_units == 1
+
+
+LOOKED_UP = [
+    {"name": "s", "search": "nasbench201-small"},
+    {"name": "r", "random": "nasbench201-small", "seeds": 3},
+]
+
+
+def test_cells_that_are_looked_up_are_not_trained(tmp_path: Path) -> None:
+    plan = plan_of(rows=LOOKED_UP, judge="truth")
+    assert [job.path for job in plan.jobs] == ["s/seed-0", "s/seed-1"]
+    open_study(tmp_path / "study", plan)
+    assert read_plan(tmp_path / "study") == plan
+    assert len(list((tmp_path / "study" / "r").glob("seed-*.json"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": ROWS[:1]}, "row 's': judge: truth looks cells up"),
+        ({"rows": ROWS[2:]}, "row 'c': judge: truth looks cells up"),
+        ({"rows": LOOKED_UP, "trainings": 1}, "trainings must be 0"),
+        ({"rows": LOOKED_UP, "judge": "true"}, "judge"),
+    ],
+)
+def test_what_cannot_be_looked_up_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        plan_of(**{"judge": "truth", **changes})

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from prnas.space import zoo
+from prnas.space.nasbench201.cells import genotype_of, index_of_string
+from prnas.space.nasbench201.truth import truth_of
 from prnas.studies.config import StudyConfig
 from prnas.studies.estimate import START_UP, estimate, known_seconds, seconds_left
 from prnas.studies.plan import Plan, make_plan
@@ -196,3 +198,38 @@ def test_only_what_was_never_run_is_measured() -> None:
     known = estimate(PLAN, states, 1, measure)
     assert asked == [PLAN.rows[1].genotype(0)]
     assert known.left == pytest.approx(5 * 7)
+
+
+def test_cells_are_judged_by_the_table() -> None:
+    rows = [
+        {"name": "s", "search": "nasbench201-small"},
+        {"name": "r", "random": "nasbench201-small", "seeds": 6},
+    ]
+    plan = plan_of(rows=rows, judge="truth")
+    best = genotype_of(
+        index_of_string(
+            "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
+        )
+    )
+    states = {
+        job.number: JobState("done", 1, 60.0, best, validation_error=0.5) for job in plan.jobs
+    }
+    known = results_of(plan, states)
+    assert known.metric == "true_error"
+    assert known.whole
+    assert known.rows[0].errors == pytest.approx([1 - 0.94371] * 5, abs=2e-5)
+    drawn = [plan.rows[1].genotype(seed) for seed in range(6)]
+    truths = [truth_of(cell) for cell in drawn if cell is not None]
+    expected = [1 - truth.data_sets["cifar10"].test / 100 for truth in truths if truth is not None]
+    assert known.rows[1].errors == pytest.approx(expected)
+    assert len(known.pairs) == 1
+    assert known.rows[0].ranks is not None
+    lines = list(csv.DictReader(to_csv(known).splitlines()))
+    assert [line["row"] for line in lines] == ["s"] * 5 + ["r"] * 6
+    assert float(lines[-1]["true_error"]) == pytest.approx(expected[-1])
+    assert lines[-1]["folder"] == "r/seed-5.json"
+    assert "True test error" in to_latex(known)
+    # A search that is not done, and one that left the space, say nothing.
+    states[1] = JobState("ready")
+    states[2] = JobState("done", 1, 60.0, CELLS, validation_error=0.5)
+    assert len(results_of(plan, states).rows[0].errors) == 3

@@ -261,8 +261,8 @@ def _dry_run(folder: Path, plan: Plan) -> None:
 
 def power_lines(plan: Plan, results: StudyResults) -> list[str]:
     """What difference the study's seeds can show, in sentences."""
-    n, rows = plan.study.seeds, len(plan.rows)
-    if rows < 2 or not plan.study.trainings:
+    n, rows = plan.fewest_units, len(plan.rows)
+    if rows < 2 or not results.compares:
         return []
     pairs = rows * (rows - 1) // 2
     level = statistics.LEVEL / pairs

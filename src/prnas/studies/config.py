@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
@@ -61,6 +61,8 @@ class RowConfig(Section):
     random: Text | None = None  # A recipe for a search; the cells are drawn from its space.
     cell: Text | None = None  # A published cell, a genotype file or a run's folder.
     set: Overrides = Field(default_factory=dict)  # Overrides of the recipe.
+    # Searches, or cells, of this row; None: as many as the study says.
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -134,6 +136,8 @@ class StudyConfig(Section):
     seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 5  # Searches, or cells, of each row.
     first_seed: Annotated[int, Field(ge=0, lt=2**40)] = 0
     trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1  # Of what each search found.
+    # What says how good a cell is: a training of its network, or the table of NAS-Bench-201.
+    judge: Literal["training", "truth"] = "training"
     retrain: Annotated[RetrainingConfig, BeforeValidator(_recipe_data)] = RetrainingConfig()
     # Keys of the data section, for all searches and trainings.
     data: Overrides = Field(default_factory=dict)
@@ -141,14 +145,32 @@ class StudyConfig(Section):
     slots: Annotated[int, Field(ge=1, le=1024)] | None = None  # Jobs at once; None: by resources.
     resources: ResourcesConfig = ResourcesConfig()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_to_train(cls, data: Any) -> Any:
+        if isinstance(data, dict) and cast(Any, data).get("judge") == "truth":
+            return {"trainings": 0, **cast(dict[str, Any], data)}
+        return data
+
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         names = [row.name.casefold() for row in self.rows]
         if doubles := {name for name in names if names.count(name) > 1}:
             raise ValueError(f"two rows are called '{min(doubles)}'; each needs a name of its own")
-        if not self.trainings and any(row.kind != "search" for row in self.rows):
+        if self.judge == "truth":
+            if self.trainings:
+                raise ValueError(
+                    "judge: truth looks cells up and trains nothing, so trainings must be 0; "
+                    "leave it out"
+                )
+        elif not self.trainings and any(row.kind != "search" for row in self.rows):
             raise ValueError("trainings: 0 leaves nothing to do for a row that is no search")
         return self
+
+    def seeds_of(self, row: str) -> range:
+        """The seeds of a row's searches, or cells."""
+        number = next(each.seeds for each in self.rows if each.name == row) or self.seeds
+        return range(self.first_seed, self.first_seed + number)
 
     def to_data(self) -> dict[str, Any]:
         """Plain data with every default written out, which `from_data` reads back."""

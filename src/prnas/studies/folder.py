@@ -47,7 +47,7 @@ def open_study(folder: Path, plan: Plan) -> None:
             if row.kind == "search":
                 _write(folder / row.name / SEARCH, dump_yaml(plain(row.config)))
                 continue
-            for unit in plan.units:
+            for unit in plan.units(row):
                 genotype = row.genotype(unit)
                 assert genotype is not None
                 _write(genotype_file(folder, row, unit), genotype.dumps())

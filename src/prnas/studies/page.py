@@ -20,6 +20,7 @@ from prnas.space.genotype import Genotype, Role
 from prnas.studies.attempt import Ended, Place
 from prnas.studies.plan import Job, Plan
 from prnas.studies.results import (
+    METRICS,
     Pair,
     RowResult,
     StudyResults,
@@ -61,14 +62,14 @@ def study_data(
     problems = {n: text for n, text in problems.items() if names[n] not in ("done", "running")}
     counts = Counter(names.values())
     numbers = {row.name: number for number, row in enumerate(results.rows)}
-    trained = results.metric == "test_error"
     seconds = sum(state.seconds or 0.0 for state in states.values())
     study = {
         "description": plan.study.description,
-        "metric": "Test error" if trained else "Validation error",
-        "trained": trained,
+        "metric": METRICS[results.metric],
+        "trained": results.metric == "test_error",
+        "compares": results.compares,
         "jobs": {"of": results.jobs, **counts, "problems": len(problems)},
-        "seeds": plan.study.seeds,
+        "seeds": _numbers_of_seeds(plan),
         "trainings": plan.study.trainings,
         "seconds": rounded(seconds),
         "facts": _facts(folder, plan),
@@ -120,14 +121,20 @@ def _facts(folder: Path, plan: Plan) -> Facts:
         named = (config.data.name for config in configs if config is not None)
         data = ", ".join(dict.fromkeys(named))
     retrain = "" if plan.retrain is None else f"{study.retrain.recipe}, the same for all rows"
-    end = study.first_seed + study.seeds - 1
+    end = study.first_seed + max(len(plan.units(row)) for row in plan.rows) - 1
     return facts_of(
         ("Data", data),
         ("Training", retrain),
-        ("Seeds", f"{study.first_seed} to {end}" if study.seeds > 1 else str(end)),
+        ("Seeds", f"{study.first_seed} to {end}" if end > study.first_seed else str(end)),
         ("Engine", study.engine.name),
         ("Folder", str(folder)),
     )
+
+
+def _numbers_of_seeds(plan: Plan) -> str:
+    """How many each row has: '5', or '8-24'."""
+    numbers = sorted({len(plan.units(row)) for row in plan.rows})
+    return "-".join(str(number) for number in dict.fromkeys((numbers[0], numbers[-1])))
 
 
 def _commands(folder: Path, results: StudyResults) -> Facts:
@@ -227,7 +234,7 @@ def _pair_data(pair: Pair, numbers: Mapping[str, int]) -> list[Any]:
 
 def _limits(plan: Plan, results: StudyResults) -> list[str]:
     """What cannot be concluded: what was not shown, and what no study of this kind shows."""
-    if results.metric != "test_error":
+    if not results.compares:
         return [
             "Nothing was trained. The errors here are those of supernets: they compare searches of "
             "one config, and not the networks that different searches found."
@@ -235,6 +242,12 @@ def _limits(plan: Plan, results: StudyResults) -> list[str]:
     sentences = limits(results)
     if len(results.rows) == 1:
         sentences.append("A single row is compared with nothing: it shows how far its seeds vary.")
+    if results.metric == "true_error":
+        sentences.append(
+            "Cells were looked up: the errors are those of NAS-Bench-201's networks on CIFAR-10 "
+            "after 200 epochs. Other spaces and data may order the rows in another way."
+        )
+        return sentences
     sentences.append(
         "All of this holds for these data and for networks that are trained in this way. Other "
         "data, sizes or longer trainings may order the rows in another way."

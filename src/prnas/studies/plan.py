@@ -20,9 +20,10 @@ from prnas.space import zoo
 from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.sampling import random_genotype
 from prnas.space.genotype import Genotype
+from prnas.space.nasbench201.truth import truth_of
 from prnas.space.operations import Operation
 from prnas.space.setting import Setting
-from prnas.space.shape import CellShape, Output
+from prnas.space.shape import NASBENCH201, CellShape, Output
 from prnas.studies.config import MOST_TRAININGS, RowConfig, StudyConfig, override_list
 
 Kind = Literal["search", "random", "cell"]
@@ -101,10 +102,22 @@ class Plan:
     rows: tuple[Row, ...]
     retrain: RetrainConfig | None
 
+    @cached_property
+    def _units(self) -> dict[str, range]:
+        return {row.name: self.study.seeds_of(row.name) for row in self.rows}
+
+    def units(self, row: Row) -> range:
+        """The seeds of a row's searches, or cells."""
+        return self._units[row.name]
+
     @property
-    def units(self) -> range:
-        """The seeds of each row's searches."""
-        return range(self.study.first_seed, self.study.first_seed + self.study.seeds)
+    def fewest_units(self) -> int:
+        """Of the row that has the fewest."""
+        return min(map(len, self._units.values()))
+
+    @cached_property
+    def _all_units(self) -> range:
+        return max(self._units.values(), key=len)
 
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
@@ -114,14 +127,16 @@ class Plan:
         """
         jobs: list[Job] = []
         searches: dict[tuple[str, int], int] = {}
-        for unit in self.units:
+        for unit in self._all_units:
             for row in self.rows:
-                if row.kind == "search":
+                if row.kind == "search" and unit in self.units(row):
                     jobs.append(Job(len(jobs) + 1, row, "search", unit, None))
                     searches[row.name, unit] = len(jobs)
-        for unit in self.units:
+        for unit in self._all_units:
             for training in range(self.study.trainings):
                 for row in self.rows:
+                    if unit not in self.units(row):
+                        continue
                     needs = searches.get((row.name, unit))
                     jobs.append(Job(len(jobs) + 1, row, "retrain", unit, training, needs))
         return tuple(jobs)
@@ -159,6 +174,8 @@ def make_plan(study: StudyConfig, folder: Path | None = None) -> Plan:
     for row in study.rows:
         try:
             rows.append(_row(row, folder, config_of))
+            if study.judge == "truth":
+                _check_looked_up(rows[-1])
         except (UserError, FormatError) as error:
             problems += [f"row '{row.name}': {problem}" for problem in _problems(error)]
     retrain: RetrainConfig | None = None
@@ -181,6 +198,17 @@ def _row(row: RowConfig, folder: Path | None, config_of: Any) -> Row:
         )
     config = config_of(row.search or row.random, "search", override_list(row.set))
     return Row(row.name, row.kind, config)
+
+
+def _check_looked_up(row: Row) -> None:
+    """All that a row can find must be cells of NAS-Bench-201."""
+    looks = row.config.network.shape if row.config is not None else None
+    cell = row.cell if looks is None else None
+    if (looks is not None and looks != NASBENCH201) or (cell is not None and not truth_of(cell)):
+        raise UserError(
+            "judge: truth looks cells up in the table of NAS-Bench-201, and this row's are others; "
+            "its recipes are nasbench201 and nasbench201-small"
+        )
 
 
 def _found(name: str, folder: Path | None) -> str:

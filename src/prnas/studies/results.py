@@ -5,15 +5,22 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
+from prnas.space.nasbench201.truth import truth_of
 from prnas.studies import statistics
 from prnas.studies.plan import Job, Kind, Plan, Row
 from prnas.studies.states import JobState
 
 FORMAT, VERSION = "prnas-study-summary", 1
+Metric = Literal["test_error", "true_error", "validation_error"]
+METRICS: dict[Metric, str] = {
+    "test_error": "Test error",
+    "true_error": "True test error",
+    "validation_error": "Validation error",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +33,21 @@ class Unit:
     validation_error: float | None
     trainings: tuple["Training", ...]  # Those that are done.
     whole: bool  # Whether all that the study wants of it is done.
+    looked_up: bool = False  # Whether the table of NAS-Bench-201 is the judge.
+
+    @property
+    def true_error(self) -> float | None:
+        """The test error on CIFAR-10 that the cell's network has after 200 epochs."""
+        truth = truth_of(self.genotype) if self.looked_up and self.genotype is not None else None
+        return None if truth is None else 1 - truth.data_sets["cifar10"].test / 100
 
     @property
     def error(self) -> float | None:
-        """The mean test error; of a search that is not trained, its supernet's."""
+        """The mean test error; of a search that is not trained, the true one or its supernet's."""
         if not self.whole:
             return None
+        if self.looked_up:
+            return self.true_error
         if not self.trainings:
             return self.validation_error
         return fmean(training.test_error for training in self.trainings)
@@ -101,7 +117,8 @@ class Agreement:
 class StudyResults:
     """Everything; errors are shares of 1."""
 
-    metric: str  # "test_error" or, where nothing is trained, "validation_error"
+    # "test_error", "true_error" (looked up) or, of supernets alone, "validation_error".
+    metric: Metric
     rows: tuple[RowResult, ...]
     pairs: tuple[Pair, ...]
     agreement: Agreement | None
@@ -112,6 +129,11 @@ class StudyResults:
     @property
     def whole(self) -> bool:
         return self.jobs_done == self.jobs
+
+    @property
+    def compares(self) -> bool:
+        """Whether the errors are those of cells, so that rows can be compared by them."""
+        return self.metric != "validation_error"
 
     def row(self, name: str) -> RowResult:
         return next(row for row in self.rows if row.name == name)
@@ -172,29 +194,38 @@ def _unit_data(row: RowResult, unit: Unit) -> dict[str, Any]:
 
 def results_of(plan: Plan, states: Mapping[int, JobState]) -> StudyResults:
     """A pure function of the plan and what the folders say."""
-    trained = plan.study.trainings > 0
+    metric = _metric(plan)
+    compares = metric != "validation_error"
     rows = [_row_result(plan, row, states) for row in plan.rows]
-    pairs = _pairs(rows) if trained else ()
-    if trained:
+    pairs = _pairs(rows) if compares else ()
+    if compares:
         rows = _ranked(rows, pairs)
     done = sum(states[job.number].state == "done" for job in plan.jobs)
     return StudyResults(
-        "test_error" if trained else "validation_error",
+        metric,
         tuple(rows),
         pairs,
         _agreement(rows),
-        _detectable(rows) if trained else None,
+        _detectable(rows) if compares else None,
         done,
         len(plan.jobs),
     )
 
 
+def _metric(plan: Plan) -> Metric:
+    if plan.study.judge == "truth":
+        return "true_error"
+    return "test_error" if plan.study.trainings else "validation_error"
+
+
 def _row_result(plan: Plan, row: Row, states: Mapping[int, JobState]) -> RowResult:
-    jobs: dict[int, list[Job]] = {unit: [] for unit in plan.units}
+    jobs: dict[int, list[Job]] = {unit: [] for unit in plan.units(row)}
     for job in plan.jobs:
         if job.row.name == row.name:
             jobs[job.unit].append(job)
     units = tuple(_unit(row, seed, of_unit, states) for seed, of_unit in jobs.items())
+    if plan.study.judge == "truth":
+        units = tuple(replace(unit, looked_up=True) for unit in units)
     errors = [unit.error for unit in units if unit.error is not None]
     groups = [
         [training.test_error for training in unit.trainings] for unit in units if unit.trainings
@@ -304,7 +335,7 @@ def differences(results: StudyResults) -> list[str]:
 
 def limits(results: StudyResults) -> list[str]:
     """What it has not shown, and why."""
-    if results.metric != "test_error":
+    if not results.compares:
         return []
     sentences: list[str] = []
     open_pairs = [pair for pair in results.pairs if not pair.significant]

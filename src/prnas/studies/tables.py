@@ -4,11 +4,11 @@ import csv
 import io
 
 from prnas.report.results_table import decimals_of, latex_text
-from prnas.studies.results import RowResult, StudyResults
+from prnas.studies.results import METRICS, RowResult, StudyResults
 
 COLUMNS = (
     *("row", "kind", "seed", "training", "training_seed", "test_error", "parameters", "macs"),
-    *("training_seconds", "search_seconds", "validation_error", "folder"),
+    *("training_seconds", "search_seconds", "validation_error", "true_error", "folder"),
 )
 
 
@@ -19,14 +19,15 @@ def to_csv(results: StudyResults) -> str:
     writer.writerow(COLUMNS)
     for row in results.rows:
         for unit in row.units:
-            search = [unit.search_seconds, unit.validation_error]
+            search = [unit.search_seconds, unit.validation_error, unit.true_error]
             for training in unit.trainings:
                 job = training.job
                 values = [training.test_error, training.parameters, training.macs]
                 start = [row.name, row.kind, unit.seed, job.training, job.seed]
                 writer.writerow([*start, *values, training.seconds, *search, job.path])
-            if not unit.trainings and unit.search_seconds is not None:
-                path = f"{row.name}/seed-{unit.seed}"
+            if not unit.trainings and (unit.search_seconds is not None or unit.error is not None):
+                ending = "" if row.kind == "search" else ".json"
+                path = f"{row.name}/seed-{unit.seed}{ending}"
                 start = [row.name, row.kind, unit.seed]
                 writer.writerow([*start, *[None] * 6, *search, path])
     return text.getvalue()
@@ -34,7 +35,7 @@ def to_csv(results: StudyResults) -> str:
 
 def to_latex(results: StudyResults) -> str:
     """A tabular for a paper, in the style of booktabs."""
-    what = "Test error" if results.metric == "test_error" else "Validation error"
+    what = METRICS[results.metric]
     lines = [
         r"\begin{tabular}{lrcccr}",
         r"\toprule",

@@ -169,7 +169,7 @@ def show_plan(
             [
                 row.name,
                 what.get(row.kind, row.published or "cells of a file"),
-                str(study.seeds),
+                str(len(plan.units(row))),
                 "-" if row.kind != "search" else _about(search),
                 str(study.trainings),
                 "-" if not study.trainings else _about(training),
@@ -199,7 +199,7 @@ def _about(seconds: float | None) -> str:
 def show_results(results: StudyResults) -> None:
     """The rows, which pairs differ, and what may be concluded."""
     trained = results.metric == "test_error"
-    rows = [_row(row, trained) for row in results.rows]
+    rows = [_row(row, results.compares) for row in results.rows]
     headings = ["row", "n", "error %", "interval", "between", "within", "rank", "params", "search"]
     right = (1, 2, 3, 4, 5, 6, 7, 8)
     show("", table(headings, rows, right=right))
@@ -221,7 +221,11 @@ def show_results(results: StudyResults) -> None:
         names = ", ".join(results.agreement.rows)
         tau = f"{results.agreement.tau:.2f}"
         show("", f"Kendall's tau with the published order of {names}: {tau}")
-    what = "test error" if trained else "validation error of the supernet"
+    what = {
+        "test_error": "test error",
+        "true_error": "test error that NAS-Bench-201 says the cell has on CIFAR-10",
+        "validation_error": "validation error of the supernet",
+    }[results.metric]
     show("")
     show_prose(
         f"Error: mean ± standard deviation of the {what} over n seeds, with a 95 % interval of the "
@@ -238,7 +242,7 @@ def show_results(results: StudyResults) -> None:
         show_prose(sentence)
 
 
-def _row(row: RowResult, trained: bool) -> list[str]:
+def _row(row: RowResult, compares: bool) -> list[str]:
     summary, parts = row.summary, row.components
     size = row.mean_of("parameters")
     seconds = row.search_seconds
@@ -259,7 +263,7 @@ def _row(row: RowResult, trained: bool) -> list[str]:
         interval,
         "-" if parts is None else f"{100 * parts.between**0.5:.2f}",
         "-" if parts is None else f"{100 * parts.within**0.5:.2f}",
-        rank_text(row.ranks) if trained else "-",
+        rank_text(row.ranks) if compares else "-",
         "-" if size is None else f"{size:,.0f}",
         "-" if seconds is None else duration(seconds),
     ]

@@ -190,7 +190,7 @@ export class StudyPage {
   }
 
   unitTable(row) {
-    const { trained } = this.data;
+    const { trained, compares } = this.data;
     const searched = row.kind === "search";
     const run = (text, state, folder) => {
       const href = BEGUN.includes(state) ? this.link(row, folder) : null;
@@ -200,6 +200,7 @@ export class StudyPage {
     const headings = [
       "Seed",
       ...(searched ? ["Search", "Search time", "Supernet’s validation error"] : []),
+      ...(compares && !trained ? [this.data.metric] : []),
       ...(trained ? ["Test error, mean", "Trainings", "Parameters", "MACs"] : []),
     ];
     const lines = row.units
@@ -213,6 +214,7 @@ export class StudyPage {
               show.exactPercent(unit.validation),
             ]
           : []),
+        ...(compares && !trained ? [show.exactPercent(unit.error)] : []),
         ...(trained
           ? [
               show.exactPercent(unit.error),
@@ -262,7 +264,7 @@ function studyHead(study, title, ended) {
         ended ? "all of them" : `searches and trainings${running}`,
       ),
       tile("Rows", String(rows.length), "that are compared"),
-      tile("Seeds", String(study.seeds), "of each row"),
+      tile("Seeds", study.seeds, "of each row"),
       tile("Trainings", String(study.trainings), "of each seed’s cells"),
       tile("Time", duration(study.seconds), "of all jobs together"),
     ),
@@ -280,7 +282,7 @@ function conclusions(study) {
     : el(
         "li",
         null,
-        study.trained && study.rows.length > 1 ? "No row is shown to be better than another." : "Nothing yet.",
+        study.compares && study.rows.length > 1 ? "No row is shown to be better than another." : "Nothing yet.",
       );
   return el(
     "section",
@@ -309,7 +311,8 @@ function tableNote(study) {
     ? " Each search counts once: the mean of its trainings. Between and within: standard deviations between " +
       "searches, and of trainings of the same cells. Rows that cannot be told apart share their ranks."
     : "";
-  const what = study.trained ? "test error" : "validation error of the supernet";
+  const looked = study.compares ? "test error that NAS-Bench-201 says the cell has on CIFAR-10" : "";
+  const what = study.trained ? "test error" : looked || "validation error of the supernet";
   return el(
     "p",
     { class: "lead" },
@@ -336,7 +339,7 @@ function problemsSection({ problems, jobs }) {
 
 // --- pairs
 
-function pairsSection({ rows, pairs, num_pairs: number, agreement, trained }) {
+function pairsSection({ rows, pairs, num_pairs: number, agreement, compares }) {
   if (!pairs.length) return agreement ? el("p", { class: "lead" }, agreement) : null;
   const lines = pairs.map(([a, b, difference, p, corrected, significant]) => [
     [name(rows[a].name, { class: "run-cell" }), " – ", name(rows[b].name, { class: "run-cell" })],
@@ -359,7 +362,7 @@ function pairsSection({ rows, pairs, num_pairs: number, agreement, trained }) {
       `they differ. Points: the second row’s mean error less the first’s.${less}`,
     ),
     el("div", { class: "pairs" }, rows.length > 2 && rows.length <= MOST_MATRIX ? pairMatrix(rows, pairs) : null, list),
-    trained && agreement ? el("p", { class: "lead" }, agreement) : null,
+    compares && agreement ? el("p", { class: "lead" }, agreement) : null,
   );
 }
 
