@@ -60,6 +60,16 @@ def test_a_cell_that_nothing_passes_has_no_flow() -> None:
     )
 
 
+def test_the_flow_does_not_depend_on_what_was_computed_before() -> None:
+    def made() -> nn.Module:
+        torch.manual_seed(2)
+        return network_of(SMALL_GENOTYPE, 4, 3, 5)
+
+    used = made()
+    nwot(used, 3 + torch.randn(6, 3, 8, 8))
+    assert synflow(used, (3, 8, 8)) == synflow(made(), (3, 8, 8))
+
+
 def test_they_repeat() -> None:
     def both() -> tuple[float, float]:
         torch.manual_seed(1)

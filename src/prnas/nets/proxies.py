@@ -56,9 +56,12 @@ def synflow(network: nn.Module, shape: tuple[int, int, int]) -> float:
 
     The sum of every weight times the slope of the output by it, for an image of ones, where batch
     normalisation does nothing: that of a new network in evaluation. Minus infinity if nothing
-    flows. The network is left with the absolute values of its weights, in double precision.
+    flows. The network is left like that, with the absolute values of its weights.
     """
     network.double().eval()
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.reset_running_stats()
     weights = [
         module.weight for module in network.modules() if isinstance(module, nn.Conv2d | nn.Linear)
     ]

@@ -88,11 +88,6 @@ class Searcher(ABC):
             self.best = evaluated
         self._learn(evaluated, asked)
 
-    @property
-    def done(self) -> bool:
-        """Whether there is nothing more to ask; most go on as long as the budget lasts."""
-        return False
-
     @abstractmethod
     def _propose(self) -> Proposal:
         """The next cell to ask for."""

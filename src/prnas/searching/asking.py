@@ -66,11 +66,9 @@ class Asking:
     @property
     def goes_on(self) -> bool:
         """Whether there is a budget for one more. There is one for the first in any case."""
-        done = self.searcher.num_evaluations
-        if self.searcher.done or done == 0:
-            return not self.searcher.done
-        most, seconds = self.number, self.budget.seconds
-        return (most is None or done < most) and (seconds is None or self.seconds < seconds)
+        done, most, seconds = self.searcher.num_evaluations, self.number, self.budget.seconds
+        affordable = (most is None or done < most) and (seconds is None or self.seconds < seconds)
+        return done == 0 or affordable
 
     def evaluate(self, score: Callable[[Genotype], float]) -> EvaluationRecord:
         """Score the cell that is asked for, and tell it."""
