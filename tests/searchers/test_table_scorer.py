@@ -79,23 +79,3 @@ def test_other_cells_have_no_score() -> None:
     with pytest.raises(ValueError, match="only cells of NAS-Bench-201"):
         TableScorer().score(SPACES["darts"].draw(Random(0)))
 
-
-def local_maxima(name: str) -> int:
-    """Cells that are better than all their 24 neighbours."""
-    scores = table.column(name)
-    powers = [5**i for i in range(6)]
-    count = 0
-    for index, own in enumerate(scores):
-        digits = [(index // power) % 5 for power in powers]
-        count += all(
-            own > scores[index + (other - digit) * power]
-            for digit, power in zip(digits, powers, strict=True)
-            for other in range(5)
-            if other != digit
-        )
-    return count
-
-
-def test_the_landscape_has_as_many_strict_maxima_as_is_known() -> None:
-    names = ("e200_test_c10", "e200_test_c100", "e200_test_in16")
-    assert [local_maxima(name) for name in names] == [17, 24, 36]
