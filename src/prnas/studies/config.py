@@ -145,13 +145,6 @@ class StudyConfig(Section):
     slots: Annotated[int, Field(ge=1, le=1024)] | None = None  # Jobs at once; None: by resources.
     resources: ResourcesConfig = ResourcesConfig()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _nothing_to_train(cls, data: Any) -> Any:
-        if isinstance(data, dict) and cast(Any, data).get("judge") == "truth":
-            return {"trainings": 0, **cast(dict[str, Any], data)}
-        return data
-
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         names = [row.name.casefold() for row in self.rows]
@@ -179,6 +172,8 @@ class StudyConfig(Section):
     @classmethod
     def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> Self:
         """The study in parsed YAML; a `FormatError` names every problem and its key."""
+        if isinstance(data, dict) and cast(dict[str, Any], data).get("judge") == "truth":
+            data = {"trainings": 0, **cast(dict[str, Any], data)}  # There is nothing to train.
         study = validated(_adapter(cls), {} if data is None else data, "study")
         if not overrides:
             return study
