@@ -50,11 +50,11 @@ def our_name(supernet: Supernet, genotype: Genotype, name: str) -> str:
     if parts[0] != "cells" or parts[2] != "operations":
         return name
     cell = supernet.search_cells[int(parts[1])]
-    edges = genotype.cell(cell.plan.role).edges
-    state, edge = edges[int(parts[3])]
-    place = cell.pools.positions.index((state, edge.input))
+    node, slot = int(parts[3]), int(parts[4])
+    edge = genotype.cell(cell.plan.role).nodes[node][slot]
+    place = cell.pools.positions.index((cell.pools.shape.inputs + node, edge.input))
     candidate = cell.pools.edges[place].candidates.index(edge.op)
-    return ".".join([*parts[:3], str(place), str(candidate), *parts[4:]])
+    return ".".join([*parts[:3], str(place), str(candidate), *parts[5:]])
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -61,12 +61,12 @@ def test_probabilities_of_all_cells_are_one_together(space: str, number: int) ->
     made = controller(space)
     every = list(everything(made))
     assert len({written.actions for written in every}) == len(every) == number
-    assert math.isclose(sum(float(one.log_probability.exp()) for one in every), 1)
+    assert math.isclose(sum(math.exp(one.log_probability.item()) for one in every), 1)
     cells = {one.genotype for one in every}
     generator = Random(0)
     assert all(SPACES[space].draw(generator) in cells for _ in range(50))
-    logs = [float(one.log_probability) for one in every]
-    assert max(logs) - min(logs) > 0.5, "they are not all alike"
+    logs = [one.log_probability.item() for one in every]
+    assert max(logs) - min(logs) > 0.3, "they are not all alike"
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -85,17 +85,17 @@ def test_the_same_choices_write_the_same_cell(space: str) -> None:
             return index
 
         made.written(forced)
-        assert math.isclose(sum(steps), float(written.log_probability))
+        assert math.isclose(sum(steps), written.log_probability.item())
 
 
 def reward(genotype: Genotype) -> float:
-    return sum(isinstance(op, Skip) for op in genotype.normal.operations) / 4
+    return sum(isinstance(op, Skip) for op in genotype.normal.operations) / 2
 
 
 def search(update: Literal["reinforce", "ppo"] = "reinforce", **more: Any) -> ControllerSearch:
     settings = ControllerConfig(update=update, hidden=5, **more)
-    made = ControllerSearch(SPACES["two inputs"], Random(1), settings)
-    made.controller = controller("two inputs")
+    made = ControllerSearch(SPACES["two cells"], Random(1), settings)
+    made.controller = controller("two cells")
     return made
 
 
@@ -111,7 +111,7 @@ def mean_gradient(made: ControllerSearch, value: Any) -> list[Tensor]:
     """Of the searcher's loss, over all that it can write."""
     total = [torch.zeros_like(weight) for weight in made.controller.parameters()]
     for written in list(everything(made.controller)):
-        log = float(written.log_probability)
+        log = written.log_probability.item()
         loss = made.loss([Experience(written.actions, log, value(written.genotype))])
         for sum_, one in zip(total, gradients(made, loss), strict=True):
             sum_ += math.exp(log) * one
@@ -150,7 +150,7 @@ def test_the_clip_stops_what_went_far_enough(before: float, advantage: float, mo
     """`before`: by how much likelier the cell was when it was written."""
     made = search("ppo", clip=0.2)
     written = made.write()
-    log = float(written.log_probability) + before
+    log = written.log_probability.item() + before
     loss = made.loss([Experience(written.actions, log, advantage)])
     changed = any(float(one.abs().max()) > 0 for one in gradients(made, loss))
     assert changed == moves
@@ -185,24 +185,21 @@ def test_one_that_is_saved_goes_on_exactly(update: Literal["reinforce", "ppo"]) 
 
 @pytest.mark.parametrize("update", ["reinforce", "ppo"])
 def test_it_learns_what_is_rewarded(update: Literal["reinforce", "ppo"]) -> None:
-    """As far as its bounded logits let it: pooling becomes likelier than convolutions."""
-    space = CellSpace.uniform((Skip(), Pool("avg", 3), Conv(3)), 2, ONE_CELL)
+    """As far as its bounded logits let it: pooling, which is the least likely at first."""
+    space = CellSpace.uniform((Skip(), Pool("avg", 3), Conv(3)), 1, ONE_CELL)
 
     def pools(genotype: Genotype) -> float:
-        return sum(isinstance(op, Pool) for op in genotype.normal.operations) / 4
+        return sum(isinstance(op, Pool) for op in genotype.normal.operations) / 2
+
+    def mean(made: ControllerSearch) -> float:
+        every = everything(made.controller)
+        return sum(math.exp(one.log_probability.item()) * pools(one.genotype) for one in every)
 
     for seed in range(3):
-        settings = ControllerConfig(update=update, hidden=8, lr=0.02, baseline=0.9)
+        settings = ControllerConfig(update=update, hidden=8, lr=0.02, baseline=0.9, passes=2)
         made = ControllerSearch(space, Random(seed), settings)
-
-        def mean(made: ControllerSearch = made) -> float:
-            with torch.no_grad():
-                return sum(pools(made.write().genotype) for _ in range(200)) / 200
-
-        before = mean()
-        for _ in range(300):
+        before = mean(made)
+        for _ in range(150):
             cell = made.ask()
             made.tell(cell, pools(cell))
-        assert mean() > before + 0.05
-        assert made.best is not None
-        assert made.best.score == 1
+        assert mean(made) > before + 0.05

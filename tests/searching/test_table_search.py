@@ -125,7 +125,7 @@ def test_the_first_bound_of_the_budget_ends_it(budget: str, number: int) -> None
         (["searcher.budget={}"], "set evaluations, images or seconds"),
         (
             ["searcher.method=evolve"],
-            "'none', 'random', 'evolution', 'local-search' or 'reinforce'",
+            "'local-search', 'reinforce' or 'controller', got 'evolve'",
         ),
         (["network.shape=darts"], "the table has only cells of NAS-Bench-201"),
         (["space=darts-like", "network.shape=darts"], "the table has only cells of NAS-Bench-201"),
@@ -150,7 +150,7 @@ def test_morphisms_make_what_the_first_pool_lacks() -> None:
         for record in start(growing, runs=None).evaluations
         for node in record.genotype["normal"]["nodes"]
         for edge in node
-        if edge["op"]["type"] == "plain"
+        if edge["op"]["type"] == "plain_conv"
     }
     assert labels == {1, 3}
 
