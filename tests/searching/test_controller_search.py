@@ -196,7 +196,7 @@ def test_it_learns_what_is_rewarded(update: Literal["reinforce", "ppo"]) -> None
         return sum(math.exp(one.log_probability.item()) * pools(one.genotype) for one in every)
 
     for seed in range(3):
-        settings = ControllerConfig(update=update, hidden=8, lr=0.02, baseline=0.9, passes=2)
+        settings = ControllerConfig(update=update, hidden=8, lr=0.05, baseline=0.9, passes=2)
         made = ControllerSearch(space, Random(seed), settings)
         before = mean(made)
         for _ in range(150):
