@@ -20,7 +20,7 @@ from prnas.space.genotype import Genotype
 
 PUBLISHED = ("pr-darts-dl1", "pr-darts-dl2", "pr-darts-dr", "pr-darts-ur", "darts-v2", "p-darts")
 # Test errors on CIFAR-10 as published, in per cent: for comparison only.
-TOLD = {
+PAPER_ERRORS = {
     "pr-darts-dl1": "2.74 ± 0.12",
     "pr-darts-dl2": "2.51 ± 0.09",
     "pr-darts-dr": "2.55 ± 0.19",
@@ -67,18 +67,18 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|", flush=True)
     for name, genotype in cells(options.random).items():
         config = base.model_copy(update={"genotype": genotype})
-        found = train(name, config, options.seeds, options.runs)
-        first = found.results[0]
-        spread = "" if found.deviation is None else f" ± {100 * found.deviation:.2f}"
-        by_seed = ", ".join(f"{100 * error:.2f}" for error in found.test_errors)
-        seconds = sum(one.seconds for one in found.results)
+        trained = train(name, config, options.seeds, options.runs)
+        first = trained.results[0]
+        spread = "" if trained.deviation is None else f" ± {100 * trained.deviation:.2f}"
+        by_seed = ", ".join(f"{100 * error:.2f}" for error in trained.test_errors)
+        seconds = sum(result.seconds for result in trained.results)
         row = [
             name,
             f"{first.parameters:,}",
             f"{first.macs / 1e6:.2f}",
-            f"{100 * found.mean:.2f}{spread}",
+            f"{100 * trained.mean:.2f}{spread}",
             by_seed,
-            TOLD.get(name, "–"),
+            PAPER_ERRORS.get(name, "–"),
             f"{seconds:.0f}",
         ]
         print(f"| {' | '.join(row)} |", flush=True)

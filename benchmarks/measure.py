@@ -36,7 +36,7 @@ def interleaved(
 
 def ratio(slow: list[float], fast: list[float]) -> str:
     """The ratio of the medians, and the least and greatest of the single turns."""
-    turns = [one / other for one, other in zip(slow, fast, strict=True)]
+    turns = [a / b for a, b in zip(slow, fast, strict=True)]
     return f"{median(slow) / median(fast):.2f} ({min(turns):.2f}-{max(turns):.2f})"
 
 
@@ -55,8 +55,8 @@ class CountCalls(TorchDispatchMode):
 
 def matrix_product_flops(size: int = 2048, repeats: int = 5) -> float:
     """Floating-point operations per second of a plain matrix product: what the machine can do."""
-    one, other = torch.randn(size, size), torch.randn(size, size)
-    seconds = interleaved({"mm": lambda: torch.mm(one, other)}, repeats)["mm"]
+    first, second = torch.randn(size, size), torch.randn(size, size)
+    seconds = interleaved({"mm": lambda: torch.mm(first, second)}, repeats)["mm"]
     return 2 * size**3 / median(seconds)
 
 

@@ -51,7 +51,7 @@ def make_step(way: str, name: str, batch: int) -> Callable[[], None]:
 
 
 def seconds_of(way: str, name: str, batch: int, threads: int) -> float:
-    """Seconds of a step, as told by a fresh process."""
+    """Seconds of a step, measured by a fresh process."""
     arguments = ["--way", way, "--cells", name, "--batch", batch, "--threads", threads]
     return number_of("benchmarks.network", *map(str, arguments))
 
@@ -74,8 +74,8 @@ def main() -> None:
     for name in options.cells:
         seconds: dict[str, list[float]] = {way: [] for way in WAYS}
         for _ in range(options.repeats):
-            for way, found in seconds.items():
-                found.append(seconds_of(way, name, options.batch, options.threads))
+            for way, turns in seconds.items():
+                turns.append(seconds_of(way, name, options.batch, options.threads))
         speed = {way: options.batch / median(times) for way, times in seconds.items()}
         print(
             f"{name:14} textbook {speed['textbook']:.2f} images/s, ours {speed['ours']:.2f}: "

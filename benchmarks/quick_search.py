@@ -33,7 +33,7 @@ from prnas.space.genotype import Genotype
 CHANNELS, CELLS, BATCH, LR = 8, 5, 64, 0.025
 
 
-def found(seed: int, runs: Path) -> SearchResult:
+def searched(seed: int, runs: Path) -> SearchResult:
     config = config_of("quick", (), SearchConfig).model_copy(update={"seed": seed})
     folder = runs / f"quick-{seed}"
     if folder.exists():
@@ -54,8 +54,8 @@ def test_accuracy(genotype: Genotype, data: DataSet, seed: int, epochs: int) -> 
     ).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
     numbers = normalization(data.train)
     augment = Augmentation(config.flip, config.crop_padding, config.cutout, numbers)
-    places = torch.arange(len(data.train))
-    stream = Stream(data.train, places, seed_for(seed, "stream"))
+    indices = torch.arange(len(data.train))
+    stream = Stream(data.train, indices, seed_for(seed, "stream"))
     generator = torch_generator(seed, "augment")
     optimizer = torch.optim.SGD(network.parameters(), LR, momentum=0.9, weight_decay=3e-4)
     test_images = plain(data.test.fetch(torch.arange(len(data.test))), numbers)
@@ -64,7 +64,7 @@ def test_accuracy(genotype: Genotype, data: DataSet, seed: int, epochs: int) -> 
         network.train()
         for group in optimizer.param_groups:
             group["lr"] = cosine(LR, 0.0, epoch, epochs)
-        for _ in range(len(places) // BATCH):
+        for _ in range(len(indices) // BATCH):
             images, labels = stream.next(BATCH)
             optimizer.zero_grad()
             F.cross_entropy(network(augment(images, generator)), labels).backward()
@@ -95,7 +95,7 @@ def main() -> None:
     seconds: list[float] = []
     validation: list[float] = []
     for seed in range(options.seeds):
-        result = found(seed, options.runs)
+        result = searched(seed, options.runs)
         seconds.append(result.seconds)
         validation.append(100 * (result.validation_accuracy or 0.0))
         cells = {

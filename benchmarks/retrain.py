@@ -41,7 +41,7 @@ def write_images(path: Path) -> None:
 
 
 def arrays(folder: Path) -> dict[str, Any]:
-    return {one.stem: np.load(one) for one in folder.glob("*.npy")}
+    return {file.stem: np.load(file) for file in folder.glob("*.npy")}
 
 
 def ours(name: str, batch: int, steps: int, threads: int, folder: Path) -> tuple[float, float]:
@@ -81,15 +81,15 @@ class Varied(Dataset[tuple[Tensor, int]]):
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __getitem__(self, place: int) -> tuple[Tensor, int]:
-        image = self.images[place].float().div(255).sub(0.5).div(0.25)
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        image = self.images[index].float().div(255).sub(0.5).div(0.25)
         if torch.rand(()) < 0.5:
             image = image.flip(2)
         top, left = torch.randint(0, 9, (2,)).tolist()
         image = F.pad(image, (4, 4, 4, 4))[:, top : top + 32, left : left + 32].contiguous()
         row, column = torch.randint(0, 32, (2,)).tolist()
         image[:, max(row - 8, 0) : row + 8, max(column - 8, 0) : column + 8] = 0
-        return image, int(self.labels[place])
+        return image, int(self.labels[index])
 
 
 def plain(name: str, batch: int, steps: int, folder: Path) -> float:
@@ -142,17 +142,17 @@ def main() -> None:
         f"{options.repeats} times {options.steps} steps"
     )
     for name in options.cells:
-        found: dict[str, list[float]] = {way: [] for way in WAYS}
+        seconds: dict[str, list[float]] = {way: [] for way in WAYS}
         for repeat in range(options.repeats):
             for way in WAYS if repeat == 0 else WAYS[:2]:
                 words = ["--way", way, "--cells", name, "--batch", options.batch]
                 words += ["--threads", options.threads, "--steps", options.steps]
-                found[way].append(number_of("benchmarks.retrain", *map(str, words)))
-        speed = {way: options.batch / median(found[way]) for way in WAYS[:2]}
+                seconds[way].append(number_of("benchmarks.retrain", *map(str, words)))
+        speed = {way: options.batch / median(seconds[way]) for way in WAYS[:2]}
         print(
             f"{name:14} plain {speed['plain']:.2f} images/s, ours {speed['ours']:.2f}: "
-            f"{ratio(found['plain'], found['ours'])} times as fast; "
-            f"preparing data takes {100 * found['data'][0]:.1f} % of a step",
+            f"{ratio(seconds['plain'], seconds['ours'])} times as fast; "
+            f"preparing data takes {100 * seconds['data'][0]:.1f} % of a step",
             flush=True,
         )
 

@@ -33,10 +33,10 @@ CHANGES: dict[str, tuple[int, ...]] = {
 def seconds_of(settings: list[Setting], repeats: int) -> list[list[float]]:
     steps = {
         str(number): our_step(
-            build_supernet(stage_pools("DL", one.candidates), one.channels, one.cells),
-            batches(one.batch),
+            build_supernet(stage_pools("DL", setting.candidates), setting.channels, setting.cells),
+            batches(setting.batch),
         )
-        for number, one in enumerate(settings)
+        for number, setting in enumerate(settings)
     }
     return list(interleaved(dict(steps), repeats).values())
 
@@ -53,8 +53,8 @@ def main() -> None:
         seconds = seconds_of(settings, options.repeats)
         base = seconds[values.index(getattr(BASE, name))]
         row = "; ".join(
-            f"{value}: {ratio(one, base)}, linear {value / getattr(BASE, name):.2f}"
-            for value, one in zip(values, seconds, strict=True)
+            f"{value}: {ratio(times, base)}, linear {value / getattr(BASE, name):.2f}"
+            for value, times in zip(values, seconds, strict=True)
         )
         print(f"{name:11} {row}", flush=True)
 

@@ -67,14 +67,14 @@ def random_choices(pools: Pools, number: int, seed: int) -> list[Choice]:
     sizes = [len(edge.candidates) for edge in pools.normal.edges]
     generator, total = Random(seed), prod(sizes)
 
-    def choice(place: int) -> Choice:
+    def choice(index: int) -> Choice:
         digits: list[int] = []
         for size in sizes:
-            place, digit = divmod(place, size)
+            index, digit = divmod(index, size)
             digits.append(digit)
         return tuple(digits)
 
-    return [choice(place) for place in generator.sample(range(total), min(number, total))]
+    return [choice(index) for index in generator.sample(range(total), min(number, total))]
 
 
 def genotype_of(pools: Pools, choice: Choice) -> Genotype:
@@ -145,7 +145,9 @@ def tau_of(first: Sequence[float], second: Sequence[float], seed: int = 0) -> Ta
         return None
     x, y = (
         torch.sign(values[:, None] - values[None, :])
-        for values in (torch.tensor(list(one), dtype=torch.float64) for one in (first, second))
+        for values in (
+            torch.tensor(list(sample), dtype=torch.float64) for sample in (first, second)
+        )
     )
     # How often each cell is drawn again: pairs of the same one are ties in both orders.
     generator = torch.Generator().manual_seed(seed)
@@ -188,19 +190,19 @@ class Judge:
         weights = by_weights(supernet, choices)
         if len(set(weights)) > 1:
             scores["weights"] = weights
-        found: dict[str, Any] = {"cells": len(choices), "images": len(self.images)}
+        agreement: dict[str, Any] = {"cells": len(choices), "images": len(self.images)}
         for name, values in scores.items():
             best = max(range(len(choices)), key=values.__getitem__)
             index = index_of(genotype_of(pools, choices[best]))
             assert index is not None
-            found[name] = {
+            agreement[name] = {
                 "tau": tau_of(values, truth),
                 "best": truth[best],
                 "cell": string_of(index),
             }
-        found["best possible"] = max(truth)
-        found["mean"] = sum(truth) / len(truth)
-        return found
+        agreement["best possible"] = max(truth)
+        agreement["mean"] = sum(truth) / len(truth)
+        return agreement
 
 
 def trained(
@@ -236,16 +238,16 @@ def from_folder(folder: Path) -> tuple[SearchConfig, DataSet, Supernet]:
     return config, data, state.supernet
 
 
-def show(epoch: int | None, found: dict[str, Any], as_json: bool) -> None:
+def show(epoch: int | None, agreement: dict[str, Any], as_json: bool) -> None:
     if as_json:
         plain_data = {
             name: {**value, "tau": _numbers(value["tau"])} if isinstance(value, dict) else value
-            for name, value in found.items()
+            for name, value in agreement.items()
         }
         print(json.dumps({"epoch": epoch, **plain_data}), flush=True)
         return
     where = "checkpoint" if epoch is None else f"epoch {epoch}"
-    for name, scoring in found.items():
+    for name, scoring in agreement.items():
         if isinstance(scoring, dict):
             tau = "all ties" if scoring["tau"] is None else str(scoring["tau"])
             best = f"best by it: {scoring['best']:.2f} %, {scoring['cell']}"
@@ -292,9 +294,9 @@ def measure(options: argparse.Namespace) -> None:
     def then(search: Search) -> None:
         nonlocal judge
         judge = judge or Judge(config, search.data, options)
-        found = judge.judge(search.state.supernet)
+        agreement = judge.judge(search.state.supernet)
         search.probe.reset()  # the next batch size follows from training, not from this
-        show(search.state.position.epoch, found, options.as_json)
+        show(search.state.position.epoch, agreement, options.as_json)
 
     trained(config, options.epochs, options.architecture, then)
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import prnas
-from prnas.nets.relaxation import Relaxation, register
+from prnas.nets.relaxations import Relaxation, register
 from prnas.space.genotype import Role
 
 TINY = Path(__file__).with_name("tiny.yaml")

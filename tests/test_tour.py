@@ -1,4 +1,4 @@
-"""The tour of the code and the rooms' READMEs name only what exists, and stay short."""
+"""The tour, the rooms' READMEs and CONTRIBUTING name only what exists; the guides stay short."""
 
 import ast
 import re
@@ -13,7 +13,8 @@ SOURCE = Path(prnas.__file__).parent
 TOP = SOURCE.parents[1]
 TOUR = TOP / "docs" / "tour.md"
 READMES = [path.with_name("README.md") for path in sorted(SOURCE.glob("*/__init__.py"))]
-DOCUMENTS = [TOUR, *READMES]
+CONTRIBUTING = TOP / "CONTRIBUTING.md"
+DOCUMENTS = [TOUR, CONTRIBUTING, *READMES]
 # `path.py`, `path.py: Name` or `path.py: Name.method`, also where a line ends within it.
 REFERENCE = re.compile(r"`([\w/]+\.py)(?::\s+(\w+)(?:\.(\w+))?)?`")
 
@@ -79,3 +80,19 @@ def test_a_room_introduces_itself_briefly(document: Path) -> None:
 def test_the_tour_visits_the_rooms() -> None:
     rooms = re.findall(r"^\|[^|]*\| `(\w+)` \|", TOUR.read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(rooms) == [document.parent.name for document in READMES]
+
+
+def test_slow_tests_are_listed_with_what_remains_fast() -> None:
+    rooms = [TOP / "tests", TOP / "torture", TOP / "benchmarks"]
+    slow = {
+        (title(file), node.name)
+        for room in rooms
+        for file in room.rglob("test_*.py")
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+        and any("mark.slow" in ast.unparse(decorator) for decorator in node.decorator_list)
+    }
+    rows = re.findall(
+        r"^\| `(.*?): (test_\w+)`", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert sorted(rows) == sorted(slow)

@@ -80,7 +80,7 @@ def start(
         os.chdir(folder)
         guard(runs=True)  # as the console command does
         prepare()
-        main([str(one) for one in arguments])
+        main([str(argument) for argument in arguments])
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0

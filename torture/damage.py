@@ -23,7 +23,7 @@ WAYS = ("truncated", "emptied", "zeroed", "missing")
 
 def torture(folder: Path, random: Random, flips: int) -> dict[str, Any]:
     """Every way once, and `flips` bits, for each file of the newest checkpoint of both kinds."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for kind in kinds(folder):
         stopped = _stopped(kind)
         newest = max(path.name for path in (stopped / "checkpoints").iterdir())
@@ -36,14 +36,14 @@ def torture(folder: Path, random: Random, flips: int) -> dict[str, Any]:
             _leave_rubbish(run, random)
             child = kind.go_on(run)
             assert child.wait() == 0, f"{name} {way}:\n{child.said}"
-            assert "is damaged" in child.said, f"{name} {way}: not told\n{child.said}"
+            assert "is damaged" in child.said, f"{name} {way}: no message\n{child.said}"
             named = name in child.said or name == "checksums.json"  # which accuses the others
             assert named, f"{name} {way}: not named\n{child.said}"
             assert_same_run(run, kind.reference)
             assert (run / "checkpoints" / f"broken-{newest}").is_dir()
-            found[way] += 1
+            counts[way] += 1
             shutil.rmtree(run)
-    return dict(found)
+    return dict(counts)
 
 
 def _stopped(kind: Kind) -> Path:

@@ -28,19 +28,19 @@ from torture.torturer import torturer
 
 def torture(folder: Path, random: Random, rounds: int) -> dict[str, Any]:
     """Every fault `rounds` times, alternating between searches and trainings."""
-    found = Counter[str]()
+    counts = Counter[str]()
     both = kinds(folder, commands=COMMANDS[:rounds])
     faults = [deleted, rotated, clock, race]
     if can_mount():
         faults += [full, read_only]
     else:
-        found["skipped, for want of a right to mount: full, read-only"] = rounds
+        counts["skipped, for want of a right to mount: full, read-only"] = rounds
     for number in range(rounds):
         kind = both[number % len(both)]
         for fault in faults:
             fault(kind, folder / "runs" / f"{fault.__name__}-{number}", random)
-            found[fault.__name__.replace("_", "-")] += 1
-    return dict(found)
+            counts[fault.__name__.replace("_", "-")] += 1
+    return dict(counts)
 
 
 def can_mount() -> bool:
@@ -48,22 +48,22 @@ def can_mount() -> bool:
 
 
 @contextmanager
-def small_disk(place: Path, kilobytes: int) -> Iterator[None]:
-    """A file system of its own, as large as told."""
-    place.mkdir(parents=True)
-    _mount("-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(place))
+def small_disk(folder: Path, kilobytes: int) -> Iterator[None]:
+    """A file system of its own, of a given size."""
+    folder.mkdir(parents=True)
+    _mount("-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder))
     try:
         yield
     finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)  # noqa: S607
+        subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607
 
 
 def _mount(*arguments: str) -> None:
     subprocess.run(["mount", *arguments], check=True)  # noqa: S607
 
 
-def grow(place: Path, kilobytes: int) -> None:
-    _mount("-o", f"remount,size={kilobytes}k", str(place))
+def grow(folder: Path, kilobytes: int) -> None:
+    _mount("-o", f"remount,size={kilobytes}k", str(folder))
 
 
 def refused(child: Child, *words: str) -> str:
@@ -96,7 +96,7 @@ def full(kind: Kind, run: Path, random: Random) -> None:
 
 
 def read_only(kind: Kind, run: Path, random: Random) -> None:
-    """Nothing can be written: told at once; later, the run goes on."""
+    """Nothing can be written: one message at once; later, the run goes on."""
     with small_disk(run, 100_000):
         child = kind.begin("run", lambda: None, "--runs", run)
         stop_after(child, run / "run", random.randint(2, 8))
@@ -110,7 +110,7 @@ def read_only(kind: Kind, run: Path, random: Random) -> None:
 
 
 def deleted(kind: Kind, run: Path, random: Random) -> None:
-    """The run's folder goes away under it: told, and nothing of it comes back."""
+    """The run's folder goes away under it: a message, and nothing of it comes back."""
     child = kind.begin(run.name)
     wait_for(child, run, random.randint(1, 8))
     away = run.with_name(run.name + "-away")
@@ -124,7 +124,7 @@ def deleted(kind: Kind, run: Path, random: Random) -> None:
 
 
 def rotated(kind: Kind, run: Path, random: Random) -> None:
-    """The records are moved away: told, and written anew."""
+    """The records are moved away: a message, and they are written anew."""
     child = kind.begin(run.name)
     wait_for(child, run, random.randint(1, 6))
     (run / "records.jsonl").rename(run / "records.jsonl.1")
@@ -148,7 +148,7 @@ def clock(kind: Kind, run: Path, random: Random) -> None:
 
 
 def race(kind: Kind, run: Path, random: Random) -> None:
-    """Several processes want one run: one gets it, the others are told."""
+    """Several processes want one run: one gets it, the others say so."""
     child = kind.begin(run.name)
     stop_after(child, run, random.randint(2, 8))
     rivals = [kind.go_on(run) for _ in range(3)]

@@ -23,8 +23,8 @@ from torture.fuzzing.guard import MOST_SAID, SECONDS, Outcome, guarded
 from torture.fuzzing.kinds import Arena, Kind, Maker
 
 KINDS: dict[str, Kind] = {
-    one.name: one
-    for one in (
+    kind.name: kind
+    for kind in (
         *texts.KINDS,
         *run_folders.KINDS,
         *data_sets.KINDS,
@@ -57,13 +57,13 @@ def fuzz(kind: Kind, seed: int, cases: Sequence[int], folder: Path, tell: bool =
             _made(maker, kind, seed, number, case)  # as it was before the command touched it
             raise HarmError(kind.name, seed, number, arguments, case, problem)
         outcomes.append(outcome)
-    accepted = sum(one.code == 0 for one in outcomes)
+    accepted = sum(outcome.code == 0 for outcome in outcomes)
     if tell and outcomes:
-        longest = max(one.seconds for one in outcomes)
+        longest = max(outcome.seconds for outcome in outcomes)
         print(
             f"{kind.name:10}  {len(outcomes):5} cases  {accepted:5} accepted  "
             f"{len(outcomes) - accepted:5} refused  longest {longest:5.2f} s"
-            f"  memory +{max(one.bytes for one in outcomes) / 1e6:.0f} MB  "
+            f"  memory +{max(outcome.bytes for outcome in outcomes) / 1e6:.0f} MB  "
             f"({time.perf_counter() - start:.0f} s)",
             flush=True,
         )
@@ -92,7 +92,7 @@ def _made(maker: Maker, kind: Kind, seed: int, number: int, case: Path) -> list[
 
 def in_a_process(arguments: list[str], case: Path, code: int) -> str:
     """What is wrong with the same command as a process of its own."""
-    if any("\0" in one for one in arguments):
+    if any("\0" in argument for argument in arguments):
         return ""  # no process can be given that
     try:
         done = subprocess.run(

@@ -25,23 +25,23 @@ LONGEST = 2.5  # seconds until a kill
 
 def torture(folder: Path, random: Random, kills: int) -> dict[str, Any]:
     """So many kills; raises if a run does not end as its undisturbed one did."""
-    found = Counter[str]()
+    counts = Counter[str]()
     both = kinds(folder)
-    while found["kills"] < kills or found["runs"] < len(both):
-        kind = both[found["runs"] % len(both)]
-        run = folder / "runs" / f"run-{found['runs']}"
+    while counts["kills"] < kills or counts["runs"] < len(both):
+        kind = both[counts["runs"] % len(both)]
+        run = folder / "runs" / f"run-{counts['runs']}"
         way, child = _disturbed(kind, run, random)
         while child.wait() != 0:
             assert child.code == -9, f"exit code {child.code}:\n{child.said}"
-            found["kills"] += 1
-            found[f"  {way}"] += 1
-            known = _position(run)
+            counts["kills"] += 1
+            counts[f"  {way}"] += 1
+            saved = _position(run)
             way, child = _disturbed(kind, run, random)
             child.wait()
-            _check_repeated(child, run, known)
+            _check_repeated(child, run, saved)
         assert_same_run(run, kind.reference)
-        found["runs"] += 1
-    return dict(found)
+        counts["runs"] += 1
+    return dict(counts)
 
 
 def _disturbed(kind: Kind, run: Path, random: Random) -> tuple[str, Child]:
@@ -49,11 +49,11 @@ def _disturbed(kind: Kind, run: Path, random: Random) -> tuple[str, Child]:
     way = random.choice(["after a time", "after a time", "at a file", "in a record"])
     steps = run.with_name(run.name + "-steps.txt")
     steps.unlink(missing_ok=True)
-    place = random.randint(1, 60 if way == "at a file" else 4)
+    number = random.randint(1, 60 if way == "at a file" else 4)
 
     def prepare() -> None:
         if way != "after a time":
-            (kill_at_call if way == "at a file" else kill_in_record)(place)()
+            (kill_at_call if way == "at a file" else kill_in_record)(number)()
         _log_steps(steps)
 
     begun = (run / "records.jsonl").is_file()
@@ -91,17 +91,17 @@ def _log_steps(path: Path) -> None:
 
 
 def _position(run: Path) -> list[int] | None:
-    known = newest_state(run).get("position")
-    return None if known is None else [known["cycle"], known["epoch"], known["step"]]
+    position = newest_state(run).get("position")
+    return None if position is None else [position["cycle"], position["epoch"], position["step"]]
 
 
-def _check_repeated(child: Child, run: Path, known: list[int] | None) -> None:
+def _check_repeated(child: Child, run: Path, saved: list[int] | None) -> None:
     """No step before the newest checkpoint is taken again."""
     steps = run.with_name(run.name + "-steps.txt")
-    if known is None or not steps.exists():
+    if saved is None or not steps.exists():
         return
     first = json.loads(steps.read_text().splitlines()[0])
-    assert first >= known, f"went on at {first}, though {known} was saved:\n{child.said}"
+    assert first >= saved, f"went on at {first}, though {saved} was saved:\n{child.said}"
 
 
 if __name__ == "__main__":

@@ -63,8 +63,10 @@ def squeeze(arguments: Sequence[str], run: Path, megabytes: float) -> Squeezed:
     code = process.wait(600)
     records = run / "records.jsonl"
     lines = records.read_text().splitlines() if records.exists() else []
-    batches = [one for one in map(json.loads, lines) if one["type"] == "batch"]
-    return Squeezed(code, process.error, [(one["batch"], one["reason"]) for one in batches])
+    batches = [record for record in map(json.loads, lines) if record["type"] == "batch"]
+    return Squeezed(
+        code, process.error, [(record["batch"], record["reason"]) for record in batches]
+    )
 
 
 def write_hungry(folder: Path, task: str = "search", cycles: int = 1, step: int = 4) -> Path:
@@ -126,7 +128,7 @@ class Usage:
             for values in (self.handles, self.threads, self.children)
         )
 
-    def told(self) -> str:
+    def text(self) -> str:
         third = len(self.memory) // 3
         return (
             f"n = {len(self.memory)}, resident {median(self.memory[third : 2 * third]) / 1e6:.1f} "
@@ -196,15 +198,15 @@ def _pressure(rounds: int) -> None:
                 megabytes = 400 / 2**number
                 run = folder / f"{task}-{number}"
                 arguments = [*what, "--quiet", "--runs", str(folder), "--name", run.name]
-                found = squeeze(arguments, run, megabytes)
-                assert found.code in (0, 2), (found.code, found.error)
-                assert "Traceback" not in found.error, found.error
-                sizes = [batch for batch, _ in found.batches]
-                told = f"ended well, lowered {found.times_lowered} times, at most {max(sizes)}"
-                if found.code:
-                    assert found.error.count("prnas: ") == 1, found.error
-                    told = found.error.strip().splitlines()[-1]
-                print(f"{task}, {megabytes:.0f} MB: {told}", flush=True)
+                outcome = squeeze(arguments, run, megabytes)
+                assert outcome.code in (0, 2), (outcome.code, outcome.error)
+                assert "Traceback" not in outcome.error, outcome.error
+                sizes = [batch for batch, _ in outcome.batches]
+                end = f"ended well, lowered {outcome.times_lowered} times, at most {max(sizes)}"
+                if outcome.code:
+                    assert outcome.error.count("prnas: ") == 1, outcome.error
+                    end = outcome.error.strip().splitlines()[-1]
+                print(f"{task}, {megabytes:.0f} MB: {end}", flush=True)
 
 
 def _leaks(cycles: int, epochs: int, runs: int) -> None:
@@ -229,7 +231,7 @@ def _leaks(cycles: int, epochs: int, runs: int) -> None:
         }
         for what, act in cases.items():
             usage = act()
-            print(f"{what}: {usage.told()}", flush=True)
+            print(f"{what}: {usage.text()}", flush=True)
             assert usage.growth() < 0.05, what
             assert usage.constant(), what
 

@@ -60,16 +60,16 @@ class Program:
 
     def ranks(self) -> dict[int, psutil.Process]:
         """The processes that are there, by rank."""
-        found: dict[int, psutil.Process] = {}
+        ranks: dict[int, psutil.Process] = {}
         own = psutil.Process(self.process.pid)
-        for one in [own, *own.children(recursive=True)]:
+        for process in [own, *own.children(recursive=True)]:
             try:
-                rank = one.environ().get("LOCAL_RANK", "0" if one == own else None)
+                rank = process.environ().get("LOCAL_RANK", "0" if process == own else None)
             except psutil.Error:
                 continue
             if rank is not None:
-                found.setdefault(int(rank), one)
-        return found
+                ranks.setdefault(int(rank), process)
+        return ranks
 
     def said(self) -> str:
         return self.process.error
@@ -104,9 +104,9 @@ def disturb(arguments: list[str], cwd: Path, run: Path, blow: Blow) -> Outcome |
             main.wait(PATIENCE)
         _wait_for(ranks[1], main)  # nothing stays behind
     finally:
-        for one in ranks.values():
-            if one.is_running():
-                one.kill()
+        for process in ranks.values():
+            if process.is_running():
+                process.kill()
         main.wait()
     return Outcome(seconds, main.returncode, program.said(), moment)
 

@@ -26,22 +26,22 @@ START = 0.5  # seconds in which Python itself is up, with time to spare
 
 
 def torture(folder: Path, random: Random, signals: int) -> dict[str, Any]:
-    found = Counter[str]()
+    counts = Counter[str]()
     seconds: list[float] = []
     both = kinds(folder)
-    while found["signals"] < signals:
-        kind = both[found["runs"] % 2]
-        run = folder / "runs" / f"run-{found['runs']}"
-        while not _session(kind, run, random, found, seconds):
+    while counts["signals"] < signals:
+        kind = both[counts["runs"] % 2]
+        run = folder / "runs" / f"run-{counts['runs']}"
+        while not _session(kind, run, random, counts, seconds):
             pass
         assert_same_run(run, kind.reference)
-        found["runs"] += 1
+        counts["runs"] += 1
     slowest = f"{median(seconds):.2f} s, at most {max(seconds):.2f} s"
-    return {**found, "from a signal to the end, median": slowest}
+    return {**counts, "from a signal to the end, median": slowest}
 
 
 def _session(
-    kind: Kind, run: Path, random: Random, found: Counter[str], seconds: list[float]
+    kind: Kind, run: Path, random: Random, counts: Counter[str], seconds: list[float]
 ) -> bool:
     """One process, with a signal after a random time; whether the run was done before."""
     begun = (run / "records.jsonl").is_file()
@@ -61,7 +61,7 @@ def _session(
         time.sleep(0.002)
         if random.random() < 0.002 and time.monotonic() > begun_at + START:
             process.send_signal(signal.SIGUSR1)
-            found["SIGUSR1"] += 1
+            counts["SIGUSR1"] += 1
     sent = time.monotonic()
     process.send_signal(number)
     if twice:
@@ -71,14 +71,14 @@ def _session(
     assert "Traceback" not in said, said
     if process.returncode == 0:
         return True
-    found["signals"] += 1
-    found["  twice"] += twice
+    counts["signals"] += 1
+    counts["  twice"] += twice
     seconds.append(time.monotonic() - sent)
     # A signal before Python itself is up ends the process as it ends any other.
     early = sent - begun_at < START
     codes = (CODES[number], -number) if early else (CODES[number],)
     assert process.returncode in codes, f"{process.returncode}:\n{said}"
-    found["  before Python was up"] += process.returncode == -number
+    counts["  before Python was up"] += process.returncode == -number
     return False
 
 

@@ -54,12 +54,12 @@ def kinds(
         "search": small_config(images, checkpoints=checkpoints),
         "retrain": small_training(images, checkpoints=checkpoints),
     }
-    found: list[Kind] = []
+    made: list[Kind] = []
     for command in commands:
         path = folder / f"{command}.yaml"
         path.write_text(dump_yaml(configs[command].to_data()), encoding="utf-8")
         kind = Kind(command, folder, path)
         child = kind.begin(kind.reference.name)
         assert child.wait() == 0, child.said
-        found.append(kind)
-    return found
+        made.append(kind)
+    return made

@@ -3,7 +3,7 @@
 python -m torture.studies [--kills 60] [--seed N] [--most 8] [--engines 4] [--rows 2]
 
 Studies run by turns on the local engine, on a Ray cluster, on the local engine again, and on a Ray
-of their own; with `--engines 1`, on the first only, and without Ray as well, which is told. Each
+of their own; with `--engines 1`, on the first only, and without Ray as well, which is said. Each
 suffers at most so many kills (`--most`), then it is left alone to end. With `--rows 1` they have a
 single training. Every run must equal that of a study that nobody disturbed; no folder may ever
 have two processes; what was done stays untouched; at last no process is left.
@@ -42,7 +42,7 @@ def torture(
     folder: Path, random: Random, kills: int, most: int, engines: int, rows: int
 ) -> dict[str, Any]:
     """So many kills; raises if a study does not end as the undisturbed one did."""
-    found = Counter[str]()
+    counts = Counter[str]()
     write_study(folder, rows)
     whole = start(["study", "tiny.yaml", "--name", "whole", "--quiet"], folder)
     began = time.monotonic()
@@ -58,17 +58,17 @@ def torture(
             address, key = stack.enter_context(ray_cluster())
             os.environ.update(key)
             choice += [["ray", "--address", address], ["local"], ["ray"]][: engines - 1]
-        while found["kills"] < kills:
-            engine = choice[found["studies"] % len(choice)]
-            study = folder / "runs" / f"study-{found['studies']}"
-            number = min(random.randint(most // 2, most), kills - found["kills"])
+        while counts["kills"] < kills:
+            engine = choice[counts["studies"] % len(choice)]
+            study = folder / "runs" / f"study-{counts['studies']}"
+            number = min(random.randint(most // 2, most), kills - counts["kills"])
             with watched(study) as watch:
-                Victim(study, engine, watch, random, found, longest).suffer(number)
+                Victim(study, engine, watch, random, counts, longest).suffer(number)
             compare(folder, study)
-            found["studies"] += 1
-            found[f"  {_name(engine)}"] += 1
-            print(f"  {_name(engine)}: as promised; {found['kills']} kills so far", flush=True)
-    return dict(found)
+            counts["studies"] += 1
+            counts[f"  {_name(engine)}"] += 1
+            print(f"  {_name(engine)}: as promised; {counts['kills']} kills so far", flush=True)
+    return dict(counts)
 
 
 def write_study(folder: Path, number: int) -> None:
@@ -136,18 +136,18 @@ def jobs_of(
     study: Path, among: Iterable[psutil.Process] | None = None
 ) -> list[tuple[psutil.Process, str]]:
     """The processes of a study's jobs, with the folder of each one's run."""
-    found: list[tuple[psutil.Process, str]] = []
+    jobs: list[tuple[psutil.Process, str]] = []
     for process in psutil.process_iter() if among is None else among:
         with suppress(psutil.Error):
             words = process.cmdline()
             if "prnas" not in words or not any(str(study) in word for word in words):
                 continue
             if "--resume" in words:
-                found.append((process, words[words.index("--resume") + 1]))
+                jobs.append((process, words[words.index("--resume") + 1]))
             elif "--runs" in words:
                 row, name = (words[words.index(key) + 1] for key in ("--runs", "--name"))
-                found.append((process, f"{row}/{name}"))
-    return found
+                jobs.append((process, f"{row}/{name}"))
+    return jobs
 
 
 def _parent(process: psutil.Process) -> int | None:
@@ -174,11 +174,11 @@ class Victim:
         engine: list[str],
         watch: Watch,
         random: Random,
-        found: Counter[str],
+        counts: Counter[str],
         longest: float,
     ) -> None:
         self.study, self.engine, self.watch = study, engine, watch
-        self.random, self.found, self.longest = random, found, longest
+        self.random, self.counts, self.longest = random, counts, longest
         self.done: dict[str, Files] = {}
         self.started: set[psutil.Process] = set()  # by the study, but for jobs
         self.lost = False  # the process that speaks to Ray, in this session
@@ -236,7 +236,7 @@ class Victim:
                 parent = job.parent()
                 if parent is not None and parent.name().startswith("ray::"):
                     workers.append(parent)
-        drivers = [one for one in self.started if alive(one) and _is_driver(one)]
+        drivers = [process for process in self.started if alive(process) and _is_driver(process)]
         kinds = {"jobs": jobs, "Ray workers": workers, "Ray drivers": drivers}
         kinds["studies"] = [psutil.Process(child.pid)]
         kind = self.random.choice([name for name, there in kinds.items() if there])
@@ -246,8 +246,8 @@ class Victim:
         except psutil.Error:
             return 0
         self.lost = self.lost or kind == "Ray drivers"
-        self.found["kills"] += 1
-        self.found[f"  {kind} on {_name(self.engine)}"] += 1
+        self.counts["kills"] += 1
+        self.counts[f"  {kind} on {_name(self.engine)}"] += 1
         return 1
 
     def check_code(self, child: Child) -> None:
@@ -256,8 +256,8 @@ class Victim:
         assert "Traceback" not in child.said, child.said
         if child.code == 2:
             assert self.lost, child.said
-            known = ("was lost", "cannot use a Ray", "cannot use the Ray")
-            assert any(words in child.said for words in known), child.said
+            messages = ("was lost", "cannot use a Ray", "cannot use the Ray")
+            assert any(words in child.said for words in messages), child.said
         if child.code == 1:
             assert "3 attempts made no progress" in child.said, child.said
 
@@ -270,27 +270,27 @@ class Victim:
         for job in plan.jobs:
             if states[job.number].state == "done":
                 files = files_of(self.study / job.path)
-                known = self.done.setdefault(job.path, files)
-                assert known == files, f"{job.path} was done, and was touched"
+                before = self.done.setdefault(job.path, files)
+                assert before == files, f"{job.path} was done, and was touched"
             else:
                 assert not last, f"{job.path}: {states[job.number]}"
                 assert job.path not in self.done or states[job.number].state == "running"
 
     def wait_until_gone(self) -> None:
         end = time.monotonic() + PATIENCE
-        while left := [one for one in self.started if alive(one)] + jobs_of(self.study):
+        while left := [process for process in self.started if alive(process)] + jobs_of(self.study):
             assert time.monotonic() < end, f"left over: {left}"
             time.sleep(LOOK)
 
 
 def files_of(run: Path) -> Files:
     """What would change if anything were written."""
-    found: Files = {}
+    files: Files = {}
     for path in sorted(run.rglob("*")):
         if path.is_file() and path.name != LOCK:
             stat = path.stat()
-            found[str(path.relative_to(run))] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-    return found
+            files[str(path.relative_to(run))] = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+    return files
 
 
 def _is_driver(process: psutil.Process) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 def torturer(doc: str | None, act: Callable[..., dict[str, Any]], **numbers: int) -> None:
     """Run `act(folder, random, **numbers)` and print the figures that it returns.
 
-    If it raises, its folder is kept, and said.
+    If it raises, its folder stays, and is named.
     """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6))
@@ -26,11 +26,11 @@ def torturer(doc: str | None, act: Callable[..., dict[str, Any]], **numbers: int
     print(f"{parser.description} seed {seed}", flush=True)
     start = time.perf_counter()
     try:
-        found = act(folder, Random(seed), **given)
+        facts = act(folder, Random(seed), **given)
     except BaseException:
         print(f"FAILED with seed {seed}; what is left is in {folder}", flush=True)
         raise
-    for name, value in found.items():
+    for name, value in facts.items():
         print(f"  {name}: {value}")
     print(f"  all as promised, after {time.perf_counter() - start:.0f} s", flush=True)
     shutil.rmtree(folder, ignore_errors=True)

@@ -59,11 +59,11 @@ def burst(port: int, malformed: int, slow: int, seed: int = 0) -> bytes:
     ]
     clients += [threading.Thread(target=_send, args=(port, GOOD, got, True)) for _ in range(slow)]
     random.shuffle(clients)
-    for one in clients:
-        one.start()
-    for one in clients:
-        one.join(3 * SECONDS)
-    assert not any(one.is_alive() for one in clients), "a client was never let go"
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join(3 * SECONDS)
+    assert not any(client.is_alive() for client in clients), "a client was never let go"
     return b"".join(got)
 
 
@@ -85,8 +85,8 @@ def _send(port: int, request: bytes, got: list[bytes], slow: bool) -> None:
             got.append(connection.recv(100_000))
             return
         end = time.monotonic() + SECONDS
-        for place in range(len(request)):
-            connection.sendall(request[place : place + 1])
+        for index in range(len(request)):
+            connection.sendall(request[index : index + 1])
             time.sleep(0.2)
             if time.monotonic() > end:
                 got.append(NEVER_CUT)
@@ -125,8 +125,8 @@ def _held() -> tuple[int, int]:
     return threading.active_count(), psutil.Process().num_fds()
 
 
-def _is_within(found: tuple[int, int], most: tuple[int, int]) -> bool:
-    return all(one <= other for one, other in zip(found, most, strict=True))
+def _is_within(held: tuple[int, int], most: tuple[int, int]) -> bool:
+    return all(number <= limit for number, limit in zip(held, most, strict=True))
 
 
 def _is_served(port: int) -> bool:

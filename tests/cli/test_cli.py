@@ -17,7 +17,7 @@ from tests.support.settings import GENOTYPE201
 
 def test_help_names_every_command() -> None:
     text = good("--help")
-    for command in ("space", "zoo", "draw", "recipes", "config", "report", "watch", "records"):
+    for command in ("space", "zoo", "draw", "methods", "recipes", "config", "report", "records"):
         assert command in text
     assert "Usage: prnas" in good("space", "--help")
 
@@ -73,8 +73,15 @@ def test_zoo() -> None:
     for name in zoo.names():
         assert name in text
     assert "2.51 ± 0.09" in text
-    assert "4.018 M" in text
-    assert "650.4 M" in text
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
+    assert rows["pr-darts-dl2"][-4:] == ["4.018", "4.0", "650.4", "0.82"]
+    assert rows["drnas-imagenet"] == ["-", "-", "4.049", "-", "617.9", "-"]
+    assert rows["oles-cifar10"][:3] == ["(2.41", "±", "0.11)"]
+    disputed = good("zoo", "mdenas")
+    assert "cell from   tanglang96/MDENAS" in disputed
+    assert "counted are 3.783 M, neither its 4.1 M nor" in disputed
+    assert "the mean over the paper's searches" in good("zoo", "darts-pt-0")
+    assert "none of this very cell" in good("zoo", "oles-cifar100")
     one = good("zoo", "pr-darts-dl2")
     assert "conv 7x7 ×[1] of B1" in one
     assert "4,017,646 parameters, 650,369,664 multiply-accumulates" in one
@@ -170,8 +177,9 @@ def test_a_closed_pipe_is_no_error() -> None:
     ("command", "values"),
     [
         ("space", ["4.6e+11", "73 (80)"]),
-        ("zoo", ["1806.09055", "2.51 ± 0.09"]),
+        ("zoo", ["darts-minus-c100", "17.37 ± 0.14", "(2.61 ± 0.08)"]),
         ("recipes", ["p-darts"]),
+        ("methods", ["sharpdarts", "2.67", "Zheng 2019"]),
     ],
 )
 def test_tables_fit_a_terminal_of_80_columns(command: str, values: list[str]) -> None:

@@ -46,6 +46,12 @@ MISTAKES = [
     (["--resume", ".", "--name", "a", "--runs", "b"], "leave out --runs, --name"),
     (["--resume", ".", "--data-root", "a"], "leave out --data-root"),
     (["--resume", ".", "--set", "seed=1"], "leave out --set seed=1"),
+    (["--resume", ".", "--max-params", "3M"], "leave out --max-params"),
+    (["--max-params", "3Q"], "final.max_params: must be a number such as 3M, 2.5M, 800k"),
+    (["--max-params", "1k"], "the smallest one, of 8 channels, 5 cells, 1x8x8 images, has"),
+    (["--max-macs", "-5"], "final.max_macs: must be a number such as"),
+    (["--max-latency", "9ms"], "needs final.latency: a table that `prnas latency` measures"),
+    (["--latency", "nowhere.json"], "cannot read nowhere.json: No such file"),
     (["--quiett"], "--quiet"),
 ]
 
@@ -71,7 +77,8 @@ def test_mistakes_end_in_one_message(tmp_path: Path) -> None:
 
 def test_help() -> None:
     text = good("search", "--help")
-    for option in ("--data", "--seed", "--set", "--resume", "--memory-limit", "--picture"):
+    options = ("--data", "--seed", "--set", "--resume", "--memory-limit", "--picture")
+    for option in (*options, "--max-params", "--max-macs", "--max-latency", "--latency"):
         assert option in text
     assert "--no-" not in text
     assert "Usage: prnas search [OPTIONS] [RECIPE]\n" in text
@@ -146,10 +153,12 @@ def test_every_option_reaches_the_config(engine: FakeEngine) -> None:
     words = "search darts --quiet --data no --data-root 007 --seed 5 --runs here --name mine"
     words += " --devices 2 --accelerator cpu --precision bf16-mixed --compile --recompute"
     words += " --threads 3 --memory-limit 0.00001 --set seed=4 --set weights.lr=0.5"
+    words += " --max-params 3M --max-macs 0.5G"
     cli.main(words.split())
     ((config, options),) = engine.calls
     assert (config.data.name, config.data.root) == ("no", "007")  # words, not YAML's false and 7
     assert (config.seed, config.weights.lr) == (5, 0.5)
+    assert (config.final.max_params, config.final.max_macs) == (3_000_000, 500_000_000)
     assert config.compute.model_dump() == {
         "accelerator": "cpu",
         "supernet": "auto",

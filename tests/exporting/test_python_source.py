@@ -48,8 +48,8 @@ SHAPED = [
 ]
 
 
-def cards_of_all_zoo() -> list[ModelCard]:
-    names = zoo.names()
+def cards_of_the_zoo() -> list[ModelCard]:
+    names = zoo.names()[:9]  # the others have the operations and the shape of DARTS
     return [
         VARIANTS[place % len(VARIANTS)].model_copy(update={"genotype": zoo.get(name)})
         for place, name in enumerate(names + names[::2])
@@ -76,7 +76,7 @@ def assert_same(known: ModelCard) -> None:
     assert (tuple(module.MEAN), tuple(module.STD)) == (known.mean, known.std)
 
 
-@pytest.mark.parametrize("known", [*cards_of_all_zoo(), *SHAPED])
+@pytest.mark.parametrize("known", [*cards_of_the_zoo(), *SHAPED])
 def test_the_network_is_the_same(known: ModelCard) -> None:
     assert_same(known)
 
@@ -103,7 +103,7 @@ def test_only_what_is_needed() -> None:
     published = card(genotype=zoo.get("pr-darts-dl2"))
     assert "PR-DARTS DL2" in python_source(published, "net", [0.5])
     assert "1x7" in python_source(card(genotype=zoo.get("amoebanet-a")), "net", [0.5])
-    for known in [*cards_of_all_zoo(), *SHAPED]:
+    for known in [*cards_of_the_zoo(), *SHAPED]:
         source = python_source(known, "net", [0.5])
         for node in ast.parse(source).body:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name != "load":
@@ -115,7 +115,7 @@ def test_only_what_is_needed() -> None:
 def test_formatters_and_linters_have_nothing_to_say(tmp_path: Path) -> None:
     deep = Cell(((Edge(0, Conv(7, 3, (2,) * 40)), Edge(1, Conv(5, 2, (1, 2, 3, 4, 5)))),), (2,))
     quotes = ("it's", 'the "same"', "both '\"", "日本語" * 20)
-    known = [*cards_of_all_zoo(), *SHAPED, card(genotype=Genotype(deep, deep), class_names=quotes)]
+    known = [*cards_of_the_zoo(), *SHAPED, card(genotype=Genotype(deep, deep), class_names=quotes)]
     for place, one in enumerate(known):
         source = python_source(one, "net", [0.5, -1.23456789] * 2)
         (tmp_path / f"net{place}.py").write_text(source, encoding="utf-8")

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from prnas.config.search import ArchitectureConfig
-from prnas.nets.relaxation import Relaxation
+from prnas.config.architecture import ArchitectureConfig
+from prnas.nets.relaxations import Relaxation
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.change import Added, CellChange, Change, EdgeChange
 from prnas.space.edge_pool import EdgePool

@@ -220,6 +220,15 @@ def test_what_is_wrong_is_said_at_once(
 def test_what_prnas_has_cannot_be_replaced(own: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="'conv' is an operation of prnas"):
         register(Conv, plain.conv)
+
+    @dataclass(frozen=True, slots=True)
+    class OwnSkip(Skip):
+        """What a supernet would take for a skip, whatever its module does."""
+
+        type: Any = field(default="own skip", kw_only=True, repr=False, compare=False)
+
+    with pytest.raises(ValueError, match="'own skip' derives from Skip; derive it from Operation"):
+        register(OwnSkip, DrawnGate)
     morphism = own["HALVE_REDUCTION"]
     with pytest.raises(ValueError, match="'widen' is a morphism of prnas"):
         register_morphism(replace(morphism, name="widen"), own["halve_reduction"])

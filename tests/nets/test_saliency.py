@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from prnas.config.choices import Execution
-from prnas.nets.relaxation import Relaxation
+from prnas.nets.relaxations import Relaxation
 from prnas.nets.removal import pass_costs, scores_without
 from prnas.nets.saliency import saliencies
 from prnas.space.genotype import ROLES

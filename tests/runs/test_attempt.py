@@ -69,7 +69,7 @@ class FakeBatch:
     def __init__(self, replay: Sequence[int] = ()) -> None:
         self.batch, self.rule, self.replay = 8, SimpleNamespace(min=1), list(replay)
 
-    def known_to_fail(self, key: str) -> int | None:
+    def replayed_fall(self, key: str) -> int | None:
         return next((size for size in self.replay if size < self.batch), None)
 
     def lower(self, key: str) -> bool:

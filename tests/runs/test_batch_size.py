@@ -134,7 +134,7 @@ def test_decisions_of_an_earlier_run_are_taken_again_whatever_memory_says() -> N
     first, log = make(bytes_per_image=10)
     for step in range(3):
         first.check(str(step))
-    again, _ = make(bytes_per_image=1000, replay={place: [size] for place, size in log})
+    again, _ = make(bytes_per_image=1000, replay={key: [size] for key, size in log})
     for step, size in log:
         again.check(step)
         assert again.batch == size
@@ -144,7 +144,7 @@ def test_running_out_of_memory_twice_at_one_place_is_repeated_and_gone_on_from()
     batch, _ = make(0.1, replay={"p": [64, 40]})
     batch.load_state({"batch": 128, "ceiling": 128})
     fallen: list[int] = []
-    while batch.known_to_fail("p") is not None:
+    while batch.replayed_fall("p") is not None:
         assert batch.lower("p")
         fallen.append(batch.batch)
     assert fallen == [64, 40]

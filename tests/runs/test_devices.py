@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from prnas.config.methods import METHODS, Method
 from prnas.config.sections import ComputeConfig
 from prnas.data.dataset import load, normalization
 from prnas.nets import devices
@@ -120,6 +121,25 @@ def test_a_search_step_leaves_nothing_behind_and_waits_once(
         with HostWaits():
             if state.position.cycle == 0:
                 search._end_cycle()
+    with HostWaits():
+        assert search.validate()["validation"].images == 48
+
+
+@pytest.mark.parametrize("one", METHODS, ids=lambda one: one.name)
+def test_no_method_leaves_anything_behind(images: Path, one: Method) -> None:
+    """In an epoch of any method. How often the host waits is its own affair."""
+    cycle = {"epochs": 2, "grace_epochs": 0, "morphisms": 0, "candidates": 4}
+    last = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
+    config = small_config(images, schedule={"cycles": [cycle, last]}, architecture={"lr": 0.01})
+    search = Search(context_of(Search, config.override(one.overrides())))
+    search.state.supernet.train()
+    for _ in range(2):
+        with HostWaits() as waits:
+            search.take_step()
+        assert 1 <= waits.number < 20
+        with HostWaits():
+            search.conclude_epoch()
+    assert {tensor.device for tensor in search.state.supernet.state_dict().values()} == {META}
     with HostWaits():
         assert search.validate()["validation"].images == 48
 

@@ -24,11 +24,13 @@ SPACES = {"darts": CellSpace.uniform(POOL, 3), "nasbench201": SPACE201}
 KINDS: dict[str, Callable[[CellSpace, Random], Searcher]] = {
     "random": RandomSearch,
     "evolution": lambda space, generator: Evolution(space, generator, 5, 2),
-    "evolution by morphisms": lambda *rest: Evolution(*rest, 5, 2, "morphisms", "worst"),
+    "evolution by morphisms": lambda space, generator: Evolution(
+        space, generator, 5, 2, "morphisms", "worst"
+    ),
     "local search": LocalSearch,
-    "local search to the first": lambda *rest: LocalSearch(*rest, "first"),
+    "local search to the first": lambda space, generator: LocalSearch(space, generator, "first"),
     "reinforce": Reinforce,
-    "halving": lambda *rest: SuccessiveHalving(*rest, 2, 3),
+    "halving": lambda space, generator: SuccessiveHalving(space, generator, 2, 3),
 }
 
 

@@ -65,7 +65,7 @@ def test_mutations_reach_inputs_and_operations_of_both_cells_alike() -> None:
     changed: Counter[tuple[str, bool]] = Counter()
     for _ in range(number):
         child = space.mutated(cell, generator)
-        (role,) = [role for role in cell.roles if child.cell(role) != cell.cell(role)]
+        (role,) = (role for role in cell.roles if child.cell(role) != cell.cell(role))
         before, after = (
             [[edge.input for edge in node] for node in one.cell(role).nodes]
             for one in (cell, child)
@@ -115,7 +115,7 @@ def test_morphisms_lead_to_operations_beyond_the_pool() -> None:
     seen: set[str] = set()
     for _ in range(300):
         parent, cell = cell, space.mutated(cell, generator, "morphisms")
-        (role,) = [role for role in cell.roles if cell.cell(role) != parent.cell(role)]
+        (role,) = (role for role in cell.roles if cell.cell(role) != parent.cell(role))
         pairs = zip(parent.cell(role).operations, cell.cell(role).operations, strict=True)
         ((old, new),) = [(old, new) for old, new in pairs if old != new]
         assert new in (Skip(), Conv(3), *(child for _, child in morphs(old, limits)))

@@ -78,4 +78,3 @@ def test_the_signal_is_the_validation_after_12_epochs() -> None:
 def test_other_cells_have_no_score() -> None:
     with pytest.raises(ValueError, match="only cells of NAS-Bench-201"):
         TableScorer().score(SPACES["darts"].draw(Random(0)))
-

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from prnas.config import search as config
+from prnas.config import architecture as config
 from prnas.nets.search_cell import ActiveCell
 from prnas.runs.attempt import Outcome
 from prnas.runs.run import Stopped
-from prnas.searching import step
+from prnas.searching import steps
 from prnas.searching.api import resume, start
-from prnas.searching.step import FirstOrderStep, Part
+from prnas.searching.steps import FirstOrderStep, Part
 from prnas.space.genotype import ROLES, Role
 from tests.support.settings import small_config
 from tests.support.watching import Watch, assert_same_run, folder_of, last_state
@@ -47,10 +47,10 @@ class SampledStep(FirstOrderStep):
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    step.register(SampledStep)
+    steps.register(SampledStep)
     yield
     config.STEPS.remove(SampledStep.name)
-    del step._CLASSES[SampledStep.name]
+    del steps._CLASSES[SampledStep.name]
 
 
 @pytest.mark.parametrize("execution", ["fused", "plain"])

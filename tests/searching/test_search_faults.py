@@ -13,7 +13,7 @@ from prnas.runs import evaluation
 from prnas.runs.attempt import Outcome
 from prnas.searching.api import resume, start
 from prnas.searching.search import Search
-from prnas.searching.step import FirstOrderStep, Part
+from prnas.searching.steps import FirstOrderStep, Part
 from tests.support.settings import small_config
 from tests.support.watching import Watch, assert_same_run, epochs_of
 

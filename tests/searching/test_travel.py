@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import prnas
 from prnas.runs.attempt import Outcome
-from prnas.searching.step import FirstOrderStep, Part
+from prnas.searching.steps import FirstOrderStep, Part
 from prnas.searching.travel import architecture_rate
 from tests.support.settings import small_config
 from tests.support.watching import Watch
@@ -75,7 +75,7 @@ def test_a_search_travels_as_far_in_every_cycle(
 ) -> None:
     """With a batch of 8, and with one that grows among the architecture steps."""
     monkeypatch.setattr(_Rates, "taken", [])
-    monkeypatch.setattr("prnas.searching.step._CLASSES", {"first-order": _Rates})
+    monkeypatch.setattr("prnas.searching.steps._CLASSES", {"first-order": _Rates})
     watch = Watch()
     config = small_config(
         images,

@@ -214,3 +214,12 @@ def test_what_cannot_be(call: object, said: str) -> None:
 def test_every_setting_of_the_paper_starts_with_four() -> None:
     for setting in PAPER_SETTINGS:
         assert setting.initial_pool == POOL.candidates
+
+
+def test_without_protection_the_best_stay_whatever_they_are() -> None:
+    weights = [3.0, 2.0, 1.0, -9.0]
+    kept, _ = POOL.evolve(weights, 2, 0, WIDE, Random(0), protect_conv=False)
+    assert kept.candidates == (Pool("max"), Pool("avg"))
+    with_zero = EdgePool.initial((Zero(), Skip(), Conv(3)))
+    alone, _ = with_zero.evolve([3.0, 2.0, 1.0], 1, 0, WIDE, Random(0), protect_conv=False)
+    assert alone.candidates == (Skip(),)  # nothing but 'zero' would leave nothing to derive

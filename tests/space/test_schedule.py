@@ -1,3 +1,5 @@
+from math import exp
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -85,3 +87,25 @@ def test_wrong_types_are_problems_too() -> None:
     assert "skip_dropout must be at least 0" in str(error.value)
     with pytest.raises(ValueError, match="cycles must be a list"):
         Schedule(3)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_dropout_of_skips_decays_as_in_p_darts() -> None:
+    """Linearly in the grace epochs, exponentially after them; else it is constant."""
+    epochs, grace, start = 25, 10, 0.4
+    cycle = Cycle(epochs, grace, 0, 1, skip_dropout=start, skip_dropout_decay=0.2)
+    assert cycle.skip_dropout_in(0) == pytest.approx(start * 24 / 25)
+    assert cycle.skip_dropout_in(grace - 1) == pytest.approx(start * 15 / 25)
+    assert cycle.skip_dropout_in(grace) == start
+    assert cycle.skip_dropout_in(epochs - 1) == pytest.approx(start * exp(-0.2 * 14))
+    constant = Cycle(epochs, grace, 0, 1, skip_dropout=start)
+    assert {constant.skip_dropout_in(epoch) for epoch in range(epochs)} == {start}
+
+
+def test_a_decay_and_a_protection_that_are_none() -> None:
+    for bad, problem in (
+        ({"skip_dropout_decay": -0.1}, "skip_dropout_decay must be from 0 to 1000, got -0.1"),
+        ({"skip_dropout_decay": "fast"}, "skip_dropout_decay must be from 0"),
+        ({"protect_conv": 1}, "protect_conv must be true or false, got 1"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            Schedule((Cycle(1, 0, 0, 1, **bad),))  # pyright: ignore

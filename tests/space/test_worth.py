@@ -86,7 +86,7 @@ def test_it_asks_for_what_it_needs() -> None:
     assert worth.order == (0, 2, 1)
     assert worth.strengths == pytest.approx([3.03, 1.01, 2.02])
     assert elimination.comparison is not None
-    assert (elimination.comparison.kept, elimination.comparison.pruned) == (0, 2)
+    assert (elimination.comparison.survivor, elimination.comparison.pruned) == (0, 2)
     assert elimination.comparison.difference.mean == pytest.approx(1.01)
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from prnas.runs.signals import LIFELINE
-from prnas.studies.attempt import Ended, Place, Task, attempt
+from prnas.studies.attempt import Ended, Slot, Task, attempt
 from prnas.studies.engines import Engine, LocalEngine
 from prnas.studies.locks import JobLock, is_locked
 
 TIMEOUT = 60
-HERE = Place("here", {"PLACE": "here"})
+HERE = Slot("here", {"PLACE": "here"})
 # Waits for the end of its standard input, as jobs do, and then saves what it has.
 PATIENT = (
     "import pathlib, sys\n"
@@ -146,13 +146,13 @@ def test_each_place_has_one_job_at_a_time(tmp_path: Path) -> None:
         "mine = 'place-' + os.environ['PLACE']\n"
         "os.mkdir(mine); time.sleep(0.1); os.rmdir(mine)"
     )
-    engine = LocalEngine([Place(name, {"PLACE": name}) for name in ("a", "b")])
-    assert engine.slots == 2
+    engine = LocalEngine([Slot(name, {"PLACE": name}) for name in ("a", "b")])
+    assert engine.num_slots == 2
     jobs = [task(tmp_path, code, number) for number in range(1, 9)]
     ended: list[Ended] = []
     under_way = 0
     for job in jobs:
-        while under_way == engine.slots:
+        while under_way == engine.num_slots:
             news = engine.wait(TIMEOUT)
             ended += news
             under_way -= len(news)

@@ -38,9 +38,9 @@ def test_cpus_and_memory_are_shared_out(
     resources: dict[str, Any], slots: int | None, number: int, memory: float
 ) -> None:
     share = shared([], resources=resources, slots=slots)
-    assert (len(share.places), share.memory, share.gpus) == (number, memory, 0)
+    assert (len(share.slots), share.memory, share.gpus) == (number, memory, 0)
     threads = str(resources.get("threads", 1))
-    assert all(place.environment == {"OMP_NUM_THREADS": threads} for place in share.places)
+    assert all(slot.environment == {"OMP_NUM_THREADS": threads} for slot in share.slots)
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_cpus_and_memory_are_shared_out(
 )
 def test_gpus_are_shared_out(of_job: float | None, slots: int | None, visible: list[str]) -> None:
     share = shared(GPUS, resources={"gpus": of_job}, slots=slots)
-    assert [place.environment["CUDA_VISIBLE_DEVICES"] for place in share.places] == visible
+    assert [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in share.slots] == visible
     assert share.memory is None, "the GPU's own memory is the limit"
 
 
 def test_jobs_without_gpus_leave_them_alone() -> None:
     share = shared(GPUS, resources={"gpus": 0}, slots=2)
     assert share.gpus == 0
-    assert all("CUDA_VISIBLE_DEVICES" not in place.environment for place in share.places)
+    assert all("CUDA_VISIBLE_DEVICES" not in slot.environment for slot in share.slots)
 
 
 def test_too_few_gpus_are_refused() -> None:
@@ -74,14 +74,14 @@ def test_too_few_gpus_are_refused() -> None:
 
 def test_a_single_job_has_the_machine_for_itself() -> None:
     share = shared([], single=True)
-    assert (len(share.places), share.memory) == (1, 36.0)
-    assert len(shared(GPUS, single=True).places) == 1
+    assert (len(share.slots), share.memory) == (1, 36.0)
+    assert len(shared(GPUS, single=True).slots) == 1
 
 
 def test_the_visible_gpus_are_those_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
     study = StudyConfig.from_data({"rows": [{"name": "a", "cell": "darts-v2"}]})
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 5")
-    names = [place.environment["CUDA_VISIBLE_DEVICES"] for place in share_out(study).places]
+    names = [slot.environment["CUDA_VISIBLE_DEVICES"] for slot in share_out(study).slots]
     assert names == ["2", "5"]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert share_out(study).gpus == 0
@@ -115,9 +115,9 @@ def test_a_cluster_is_shared_out(
 ) -> None:
     data = {"rows": [{"name": "a", "cell": "darts-v2"}], "resources": resources, "slots": slots}
     share = share_out_nodes(StudyConfig.from_data(data), nodes)
-    assert (len(share.places), share.memory, share.gpus) == (number, memory, gpus)
+    assert (len(share.slots), share.memory, share.gpus) == (number, memory, gpus)
     threads = str(resources.get("threads", 1))
-    assert all(place.environment == {"OMP_NUM_THREADS": threads} for place in share.places)
+    assert all(slot.environment == {"OMP_NUM_THREADS": threads} for slot in share.slots)
 
 
 def test_a_cluster_without_room_is_refused() -> None:

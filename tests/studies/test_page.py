@@ -123,15 +123,15 @@ def test_a_live_study_serves_its_jobs_and_nothing_else(tmp_path: Path) -> None:
     write_search(tmp_path / "secret", cycles=1)
     live = LiveStudy(study, lambda text: None, clock)
     first = live.data()
-    assert live.part("/pr-darts/seed-0") is None
+    assert live.subpage("/pr-darts/seed-0") is None
     write_search(study / "pr-darts" / "seed-0", cycles=1)
     assert live.data() == first, "it does not look at every request"
     clock.now += 60
     assert live.data() != first
-    run = live.part("/pr-darts/seed-0")
+    run = live.subpage("/pr-darts/seed-0")
     assert run is not None
     assert b"seed-0" in run.page()
-    assert live.part("/pr-darts/seed-0") is run
+    assert live.subpage("/pr-darts/seed-0") is run
     for path in (
         "/secret",
         "/../secret",
@@ -139,5 +139,5 @@ def test_a_live_study_serves_its_jobs_and_nothing_else(tmp_path: Path) -> None:
         "/pr-darts/seed-9",
         "/pr-darts",
     ):
-        assert live.part(path) is None
+        assert live.subpage(path) is None
     assert not live.ended

@@ -60,7 +60,7 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def engine(address: str) -> Iterator[Engine]:
     engine, share = ray_engine.start_ray(study(address=address))
-    assert engine.slots == len(share.places) == 2
+    assert engine.num_slots == len(share.slots) == 2
     yield engine
     engine.close()
 
@@ -145,7 +145,7 @@ def test_a_ray_of_its_own_needs_no_set_up_and_leaves_nothing(
     processes = [driver, *driver.children(recursive=True)]
     raylet = next(one for one in processes if one.name() == "raylet")
     folder = Path(raylet.environ()["RAY_TMPDIR"])
-    assert engine.slots == len(share.places)
+    assert engine.num_slots == len(share.slots)
     job = task(tmp_path, SAYS_WHO)
     engine.start(job)
     own = job_of(tmp_path)

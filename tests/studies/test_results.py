@@ -8,7 +8,7 @@ from prnas.space import zoo
 from prnas.space.nasbench201.cells import genotype_of, index_of_string
 from prnas.space.nasbench201.truth import truth_of
 from prnas.studies.config import StudyConfig
-from prnas.studies.estimate import START_UP, estimate, known_seconds, seconds_left
+from prnas.studies.estimate import START_UP, estimate, mean_seconds, seconds_left
 from prnas.studies.plan import Plan, make_plan
 from prnas.studies.results import StudyResults, conclusions, results_of
 from prnas.studies.states import JobState
@@ -176,7 +176,7 @@ def test_latex_escapes_names_and_shows_ties() -> None:
 def test_the_time_that_is_left_follows_from_jobs_that_are_done() -> None:
     plan = plan_of(rows=ROWS[:1], seeds=4)
     states = states_of(plan, {"s_1": [0.1]})
-    of_job = known_seconds(plan, states)
+    of_job = mean_seconds(plan, states)
     search, training = 60 + START_UP, 10 + START_UP
     assert of_job == {("s_1", "search"): search, ("s_1", "retrain"): training}
     assert seconds_left(plan, states, 1, of_job) == pytest.approx(3 * training)

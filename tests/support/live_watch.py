@@ -19,9 +19,9 @@ class Watching:
         assert process.stdout is not None
         self.process, self._out = process, process.stdout
         self.first = self._out.readline()
-        found = re.search(r"http://\S+:(\d+)/", self.first)
-        assert found, self.first
-        self.url, self.port = found[0], int(found[1])
+        match = re.search(r"http://\S+:(\d+)/", self.first)
+        assert match, self.first
+        self.url, self.port = match[0], int(match[1])
 
     def line(self) -> str:
         return self._out.readline()
@@ -70,7 +70,7 @@ def handles() -> int:
 def answers(port: int) -> bool:
     try:
         return ask(port)[0] == 200
-    except OSError:  # all places are taken
+    except OSError:  # all slots are taken
         return False
 
 

@@ -37,17 +37,17 @@ def made_evidence(
         for pool, changed in zip(pools.cell(role).edges, change.cell(role).edges, strict=True):
             size = len(pool.candidates)
             worths[role].append(Worth(mean=[0.01] * size, error=[0.002] * size))
-            gone = [one.op for one in changed.pruned]
+            gone = [pruned.op for pruned in changed.pruned]
             decision = None
             if gone:
                 gap, error, p = next(numbers)
-                kept = next(op.label for op in pool.candidates if op not in gone)
+                survivor = next(op.label for op in pool.candidates if op not in gone)
                 decision = EdgeDecision(
-                    kept=kept, pruned=gone[0].label, difference=gap, error=error, p=p
+                    kept=survivor, pruned=gone[0].label, difference=gap, error=error, p=p
                 )
             edges[role].append(decision)
-    decisions = [one for cell in edges.values() for one in cell if one is not None]
-    sure = [one.difference for one in decisions if one.p < 0.05]
+    decisions = [decision for cell in edges.values() for decision in cell if decision is not None]
+    sure = [decision.difference for decision in decisions if decision.p < 0.05]
     inputs: dict[Any, list[InputDecision]] = {role: [] for role in pools.roles}
     fields: dict[str, Any] = {
         "scoring": "weights",

@@ -30,10 +30,10 @@ def card(**changes: Any) -> ModelCard:
 
 def save_tiny(folder: Path, **changes: Any) -> Path:
     """An untrained model that yet guesses various classes: its statistics are those of images."""
-    known = card(**changes)
-    network = network_of(known)
+    model_card = card(**changes)
+    network = network_of(model_card)
     generator = torch.Generator().manual_seed(0)
-    channels, height, width = known.input_shape
+    channels, height, width = model_card.input_shape
     coarse = torch.randn(64, channels, 3, 3, generator=generator)
     images = nn.functional.interpolate(coarse, size=(height, width), mode="bilinear")
     for part in network.modules():
@@ -44,7 +44,7 @@ def save_tiny(folder: Path, **changes: Any) -> Path:
         logits = network.eval()(images)
         network.classifier.bias -= logits.mean(0)
         network.classifier.weight *= 3
-    save_model(folder, network, known)
+    save_model(folder, network, model_card)
     return folder
 
 

@@ -49,7 +49,7 @@ def _classes_with_fields(path: Path) -> set[str]:
 
 def _last_field(node: ast.ClassDef) -> int:
     """The line where the fields end; 0 without any."""
-    ends = [one.end_lineno or 0 for one in node.body if isinstance(one, ast.AnnAssign)]
+    ends = [field.end_lineno or 0 for field in node.body if isinstance(field, ast.AnnAssign)]
     return max(ends, default=0)
 
 

@@ -90,25 +90,25 @@ def assert_repeats(run: Path, old: Path, *, exactly: bool) -> None:
             torch.testing.assert_close(tensors[name], tensor, rtol=0.0, atol=most, msg=name)
 
 
-def assert_alike(value: Any, old: Any, exactly: bool, place: str) -> None:
+def assert_alike(value: Any, old: Any, exactly: bool, path: str) -> None:
     """Equal; if not `exactly`, numbers that were computed may be rounded differently."""
     if isinstance(old, dict):
         for key, inner in old.items():
-            assert key in value, f"{place}.{key} is missing"
+            assert key in value, f"{path}.{key} is missing"
             if key in COMPUTED_ANEW:
                 continue
             if key == "edits" and inner is None:
                 continue  # a checkpoint of an older release does not know the epoch before
-            assert_alike(value[key], inner, exactly, f"{place}.{key}")
+            assert_alike(value[key], inner, exactly, f"{path}.{key}")
     elif isinstance(old, list):
-        assert len(value) == len(old), place
-        if place.endswith(".confusion") and not exactly:
-            assert [sum(row) for row in value] == [sum(row) for row in old], place
+        assert len(value) == len(old), path
+        if path.endswith(".confusion") and not exactly:
+            assert [sum(row) for row in value] == [sum(row) for row in old], path
             return
-        for number, (one, other) in enumerate(zip(value, old, strict=True)):
-            assert_alike(one, other, exactly, f"{place}[{number}]")
+        for number, (item, other) in enumerate(zip(value, old, strict=True)):
+            assert_alike(item, other, exactly, f"{path}[{number}]")
     elif isinstance(old, float) and not exactly:
-        most = 0.05 if place.endswith(ACCURACIES) else 1e-3
-        assert math.isclose(value, old, rel_tol=1e-2, abs_tol=most), place
+        most = 0.05 if path.endswith(ACCURACIES) else 1e-3
+        assert math.isclose(value, old, rel_tol=1e-2, abs_tol=most), path
     else:
-        assert (type(value), value) == (type(old), old), place
+        assert (type(value), value) == (type(old), old), path

@@ -6,6 +6,6 @@ from typing import Any
 
 
 def data_of(page: str) -> Any:
-    found = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
-    assert len(found) == 1
-    return json.loads(found[0])
+    scripts = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert len(scripts) == 1
+    return json.loads(scripts[0])

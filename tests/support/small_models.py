@@ -40,9 +40,9 @@ def colour_card(**changes: object) -> ModelCard:
     return card(**(colours | changes))
 
 
-def trained(known: ModelCard) -> Model:
+def trained(model_card: ModelCard) -> Model:
     """Every parameter and every statistic of BN differs from what it would be by itself."""
-    network = network_of(known)
+    network = network_of(model_card)
     generator = torch.Generator().manual_seed(1)
     for part in network.modules():
         if isinstance(part, nn.BatchNorm2d):
@@ -51,15 +51,15 @@ def trained(known: ModelCard) -> Model:
             part.momentum = 0.9
     with torch.no_grad():
         for _ in range(2):
-            network(torch.randn(8, *known.input_shape, generator=generator))
+            network(torch.randn(8, *model_card.input_shape, generator=generator))
     for part in network.modules():
         if isinstance(part, nn.BatchNorm2d):
             part.momentum = 0.1
-    return Model(network, known).eval()
+    return Model(network, model_card).eval()
 
 
-def some_pixels(known: ModelCard, batch: int = 2) -> Tensor:
-    return torch.rand(batch, *known.input_shape, generator=torch.Generator().manual_seed(7))
+def some_pixels(model_card: ModelCard, batch: int = 2) -> Tensor:
+    return torch.rand(batch, *model_card.input_shape, generator=torch.Generator().manual_seed(7))
 
 
 def logits_of(model: Model, pixels: Tensor) -> Tensor:

@@ -22,10 +22,10 @@ _WIDEST = Limits(1, 9, 3, 3, 4)
 
 def _near_examples(cls: type[Operation]) -> st.SearchStrategy[Operation]:
     """The examples of a class, and what morphisms make of them in three steps."""
-    found = {op for op in EXAMPLES if isinstance(op, cls)}
+    operations = {op for op in EXAMPLES if isinstance(op, cls)}
     for _ in range(3):
-        found |= {child for op in found for _, child in morphs(op, _WIDEST)}
-    return st.sampled_from(sorted(found))
+        operations |= {child for op in operations for _, child in morphs(op, _WIDEST)}
+    return st.sampled_from(sorted(operations))
 
 
 # Every class of operations; those that are not named here by what is near their examples.
@@ -34,7 +34,7 @@ _BY_CLASS: dict[type[Operation], st.SearchStrategy[Operation]] = {
     **{Conv: convs, Pool: pools},
 }
 operations = st.one_of(*_BY_CLASS.values())
-kept_operations = st.one_of(*(ops for cls, ops in _BY_CLASS.items() if cls is not Zero))
+nonzero_operations = st.one_of(*(ops for cls, ops in _BY_CLASS.items() if cls is not Zero))
 seeds = st.integers(0, 2**32)
 architecture_weights = st.floats(-50, 50) | st.sampled_from([0.0, 1.0])
 
@@ -66,7 +66,7 @@ def cells(
     max_nodes: int = 5,
     min_nodes: int = 1,
     repeated: bool | None = None,
-    ops: st.SearchStrategy[Operation] = kept_operations,
+    ops: st.SearchStrategy[Operation] = nonzero_operations,
     shape: CellShape = DARTS,
 ) -> Cell:
     repeated = draw(st.booleans()) if repeated is None and shape.reads == "two" else repeated
@@ -102,7 +102,7 @@ shapes = st.sampled_from(
 def shaped_genotypes(draw: st.DrawFn, max_nodes: int = 4) -> Genotype:
     """Genotypes of every shape."""
     shape = draw(shapes)
-    ops = operations if shape.reads == "all" else kept_operations
+    ops = operations if shape.reads == "all" else nonzero_operations
     cell = cells(max_nodes, ops=ops, shape=shape)
     return Genotype.of({role: draw(cell) for role in shape.roles})
 

@@ -7,9 +7,9 @@ from random import Random
 import torch
 from torch.nn import functional as F
 
-from prnas.config.search import ArchitectureConfig
+from prnas.config.architecture import ArchitectureConfig
 from prnas.nets import plain_supernet
-from prnas.nets.relaxation import Relaxation, Softmax
+from prnas.nets.relaxations import Relaxation, Softmax
 from prnas.nets.search_cell import ActiveCell
 from prnas.nets.supernet import Supernet
 from prnas.space.change import EdgeChange, Pruned
@@ -63,10 +63,10 @@ def randomized(supernet: Supernet, seed: int) -> Supernet:
     return supernet
 
 
-def relative(one: torch.Tensor, other: torch.Tensor) -> float:
+def relative(first: torch.Tensor, second: torch.Tensor) -> float:
     """The largest difference, relative to the largest value."""
-    scale = max(one.abs().max().item(), other.abs().max().item(), 1e-300)
-    return (one - other).abs().max().item() / scale
+    scale = max(first.abs().max().item(), second.abs().max().item(), 1e-300)
+    return (first - second).abs().max().item() / scale
 
 
 def plain_of(supernet: Supernet) -> plain_supernet.Supernet:
@@ -94,6 +94,8 @@ def our_name(name: str, supernet: Supernet) -> str:
             if isinstance(op, Pool):
                 source = pools.positions[int(edge)][1]
                 return f"cells.{index}.pool_bns.{source}-{op.kind}-{op.kernel}.{tensor}"
+        case _:
+            pass
     return name
 
 

@@ -44,8 +44,8 @@ def search_records(
     ]
     if end and cycles is None:
         of_darts = quick(*overrides).network.shape == DARTS
-        found = zoo.get(genotype) if of_darts else GENOTYPE201
-        records.append(GenotypeRecord(genotype=found.to_json()))
+        result = zoo.get(genotype) if of_darts else GENOTYPE201
+        records.append(GenotypeRecord(genotype=result.to_json()))
     return records
 
 

@@ -39,8 +39,8 @@ def quick(*overrides: str) -> SearchConfig:
 
 
 def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -> EpochRecord:
-    one = config.schedule.cycles[cycle]
-    grace = epoch < one.grace_epochs
+    settings = config.schedule.cycles[cycle]
+    grace = epoch < settings.grace_epochs
     total = sum(before.epochs for before in config.schedule.cycles[:cycle]) + epoch
     better = total / config.schedule.num_epochs
     scores = {
@@ -57,7 +57,7 @@ def epoch_record(config: SearchConfig, cycle: int, epoch: int, **changes: Any) -
         "total_epoch": total + 1,
         "grace": grace,
         "steps": STEPS,
-        "lr": 0.025 - 0.015 * epoch / one.epochs,
+        "lr": 0.025 - 0.015 * epoch / settings.epochs,
         "architecture_lr": None if grace else 0.05,
         "derived": None if grace else _derived(total),
         "batch": 64,
@@ -80,14 +80,14 @@ def _derived(total: int) -> DerivedGenotype:
 
 
 def evolve(config: SearchConfig, cycle: int, pools: Pools, generator: Random) -> Change:
-    one = config.schedule.cycles[cycle]
+    settings = config.schedule.cycles[cycle]
     weights: dict[Role, list[list[float]]] = {
         role: random_weights(pools.cell(role), generator) for role in pools.roles
     }
     if cycle == len(config.schedule.cycles) - 1:
         return derive(pools, weights, generator)[1]
     limits = config.space.limits
-    rule = (one.survivors, one.morphisms, limits, generator)
+    rule = (settings.survivors, settings.morphisms, limits, generator)
     return Change.of(
         {role: pools.cell(role).evolve(weights[role], *rule)[1] for role in pools.roles}
     )
@@ -152,15 +152,15 @@ def play(
     config = config or quick()
     result = SearchResult(zoo.get("pr-darts-dl2"), folder, (), (), 200.0)
     for name, event in events(config, folder, cycles):
-        for one in callbacks:
-            getattr(one, name)(*event)
+        for callback in callbacks:
+            getattr(callback, name)(*event)
         if name == "on_epoch":
             result = SearchResult(result.genotype, folder, (*result.epochs, event[0]), (), 200.0)
     if cycles is None:
-        for one in callbacks:
-            one.on_end(result)
-    for one in callbacks:
-        one.close()
+        for callback in callbacks:
+            callback.on_end(result)
+    for callback in callbacks:
+        callback.close()
     return result
 
 
@@ -172,10 +172,10 @@ def events(
     assert start.pools is not None
     pools = start.pools
     yield "on_start", (start,)
-    for cycle, one in enumerate(config.schedule.cycles[:cycles]):
+    for cycle, settings in enumerate(config.schedule.cycles[:cycles]):
         batch = BatchRecord(cycle=cycle + 1, epoch=1, step=1, batch=64, reason="start")
         yield "on_batch", (batch,)
-        for epoch in range(one.epochs):
+        for epoch in range(settings.epochs):
             record = epoch_record(config, cycle, epoch)
             for step in range(STEPS):
                 yield "on_step", (step_of(record, step, config),)

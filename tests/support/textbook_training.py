@@ -66,14 +66,16 @@ def first_cycle(config: SearchConfig, batch: int, world: int = 1) -> Supernet:
                 images, labels = streams[part].next(batch * world)
                 images = augment(images, generators[part])
                 gradients = [
-                    _gradients(one, images[cut], labels[cut])
-                    for one, cut in zip(nets, _cuts(batch, world), strict=True)
+                    _gradients(replica, images[cut], labels[cut])
+                    for replica, cut in zip(nets, _cuts(batch, world), strict=True)
                 ]
                 chosen = {id(p) for p in getattr(net, _NAMES[part])()}
-                for place, parameter in enumerate(net.parameters()):
+                for index, parameter in enumerate(net.parameters()):
                     parameter.grad = None
                     if id(parameter) in chosen:
-                        parameter.grad = torch.stack([one[place] for one in gradients]).mean(0)
+                        parameter.grad = torch.stack(
+                            [gradient[index] for gradient in gradients]
+                        ).mean(0)
                 norm = (w if part == "weights" else a).gradient_norm
                 nn.utils.clip_grad_norm_(getattr(net, _NAMES[part])(), norm)
                 optimizers[part].step()
@@ -110,7 +112,8 @@ def _gradients(net: Supernet, images: Tensor, labels: Tensor) -> list[Tensor]:
         parameter.grad = None
     F.cross_entropy(net(images), labels).backward()
     return [
-        torch.zeros_like(one) if one.grad is None else one.grad.clone() for one in net.parameters()
+        torch.zeros_like(parameter) if parameter.grad is None else parameter.grad.clone()
+        for parameter in net.parameters()
     ]
 
 

@@ -29,7 +29,7 @@ VARYING = ("seconds", "images_per_second", "memory", "seconds_for")
 
 
 class Watch(Callback):
-    """Remembers what it was told; may act at a given step."""
+    """Remembers all events; may act at a given step."""
 
     def __init__(self, at: int | None = None, act: Any = None) -> None:
         self.steps: list[StepEvent] = []
@@ -77,9 +77,9 @@ def epochs_of(folder: Path) -> list[EpochRecord]:
     return [record for record in records if isinstance(record, EpochRecord)]
 
 
-def folder_of(one: SearchResult | RetrainResult | Stopped) -> Path:
-    assert one.folder is not None
-    return one.folder
+def folder_of(outcome: SearchResult | RetrainResult | Stopped) -> Path:
+    assert outcome.folder is not None
+    return outcome.folder
 
 
 def last_state(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -96,19 +96,19 @@ def last_state(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     return state, checkpoint.tensors
 
 
-def assert_same_run(one: Path, other: Path) -> None:
+def assert_same_run(run: Path, reference: Path) -> None:
     """Bit for bit, but for times."""
-    ours, theirs = (list(read_records(folder / "records.jsonl")) for folder in (one, other))
+    ours, theirs = (list(read_records(folder / "records.jsonl")) for folder in (run, reference))
     assert [without_varying(record) for record in ours] == [
         without_varying(record) for record in theirs
     ]
     results = ("genotype.json", "model/model.safetensors", "model/model.json")
-    assert any((one / name).exists() for name in results)
+    assert any((run / name).exists() for name in results)
     for name in results:
-        assert (one / name).exists() == (other / name).exists()
-        if (one / name).exists():
-            assert (one / name).read_bytes() == (other / name).read_bytes(), name
-    (state, tensors), (other_state, other_tensors) = last_state(one), last_state(other)
+        assert (run / name).exists() == (reference / name).exists()
+        if (run / name).exists():
+            assert (run / name).read_bytes() == (reference / name).read_bytes(), name
+    (state, tensors), (other_state, other_tensors) = last_state(run), last_state(reference)
     assert state == other_state
     assert tensors.keys() == other_tensors.keys()
     for name, tensor in tensors.items():

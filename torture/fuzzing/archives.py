@@ -182,7 +182,7 @@ def tar(random: Random, files: dict[str, bytes], outside: Path) -> bytes:
     raw = buffer.getvalue()
     if random.random() < 0.5:
         heads = [
-            place for place in range(0, len(raw), 512) if raw[place + 257 : place + 262] == b"ustar"
+            start for start in range(0, len(raw), 512) if raw[start + 257 : start + 262] == b"ustar"
         ]
         at = random.choice(heads or [0])
         field = random.choice(

@@ -170,7 +170,7 @@ def _command(arena: Arena) -> Maker:
 def harmless(line: list[str], name: str) -> list[str]:
     """The line, made to end soon: no search, no server, no download."""
     online = ("cifar", "fashion", "data.name=cifar")
-    line = ["nowhere" if one.startswith(online) else one for one in line]
+    line = ["nowhere" if word.startswith(online) else word for word in line]
     match name:
         case "study":
             line += ["--list"]

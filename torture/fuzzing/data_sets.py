@@ -46,8 +46,10 @@ def _cifar(arena: Arena) -> Maker:
             inside = {f"{spec.folder}/{name}": data for name, data in files.items()}
             raw = _packed(archives.tar(random, inside, arena.pristine.parent), random)
             (case / spec.archive.name).write_bytes(raw)
-            known = md5(raw) if random.random() < 0.9 else spec.archive.md5
-            spec = dataclasses.replace(spec, archive=dataclasses.replace(spec.archive, md5=known))
+            checksum = md5(raw) if random.random() < 0.9 else spec.archive.md5
+            spec = dataclasses.replace(
+                spec, archive=dataclasses.replace(spec.archive, md5=checksum)
+            )
         else:
             _write_spoilt(case / spec.folder, files, random)
         catalog.SPECS["cifar10"] = spec
@@ -63,16 +65,16 @@ def _idx(arena: Arena) -> Maker:
         if random.random() < 0.5:
             _write_spoilt(case / spec.folder, files, random)
         else:
-            known: dict[str, str] = {}
+            checksums: dict[str, str] = {}
             for name, data in files.items():
                 spoilt = (
                     mutate.spoil(data, random, mutate.BINARY, []) if random.random() < 0.3 else data
                 )
                 packed = _packed(spoilt, random) if random.random() < 0.5 else gzip.compress(spoilt)
                 (case / f"{name}.gz").write_bytes(packed)
-                known[f"{name}.gz"] = md5(packed)
+                checksums[f"{name}.gz"] = md5(packed)
             pairs = [
-                tuple(dataclasses.replace(one, md5=known[one.name]) for one in pair)
+                tuple(dataclasses.replace(file, md5=checksums[file.name]) for file in pair)
                 for pair in (spec.train, spec.test)
             ]
             spec = dataclasses.replace(spec, train=pairs[0], test=pairs[1])
@@ -101,7 +103,7 @@ def _write_spoilt(folder: Path, files: dict[str, bytes], random: Random) -> None
 
 
 def odd_file(path: Path, random: Random) -> None:
-    """In the place of a file: a folder, a pipe, a link to nowhere, to itself, to a device."""
+    """Instead of a file: a folder, a pipe, a link to nowhere, to itself, to a device."""
     path.unlink(missing_ok=True)
     match random.randrange(6):
         case 0:
@@ -157,12 +159,12 @@ FORMATS = (
 
 def _pictures() -> dict[str, bytes]:
     pixels = np.random.default_rng(0).integers(0, 256, (16, 16, 3), np.uint8)
-    found: dict[str, bytes] = {}
+    images: dict[str, bytes] = {}
     for name in FORMATS:
         buffer = io.BytesIO()
         Image.fromarray(pixels).save(buffer, name)
-        found[name] = buffer.getvalue()
-    return found
+        images[name] = buffer.getvalue()
+    return images
 
 
 def png(width: int, height: int, body: bytes, *more: bytes) -> bytes:
@@ -173,7 +175,7 @@ def png(width: int, height: int, body: bytes, *more: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + check
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    extra = b"".join(chunk(one[:4], one[4:]) for one in more)
+    extra = b"".join(chunk(part[:4], part[4:]) for part in more)
     pixels = chunk(b"IDAT", zlib.compress(body, 9))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + extra + pixels + chunk(b"IEND", b"")
 

@@ -72,8 +72,8 @@ def _run(arguments: Sequence[str], case: Path) -> tuple[int, str, str]:
         except SystemExit as exit_:
             return int(exit_.code or 0), said.getvalue(), ""
         except HangError as error:
-            place = "".join(traceback.format_tb(error.__traceback__)[-4:])
-            return -1, said.getvalue(), f"no end within {SECONDS:.0f} s:\n{place}"
+            frames = "".join(traceback.format_tb(error.__traceback__)[-4:])
+            return -1, said.getvalue(), f"no end within {SECONDS:.0f} s:\n{frames}"
         except BaseException:
             return -1, said.getvalue(), traceback.format_exc()
     return 0, said.getvalue(), ""
@@ -86,7 +86,7 @@ def _ill_said(code: int, said: str) -> Iterator[str]:
         yield f"a traceback or a warning: {said[:2000]}"
     if len(said) > MOST_SAID:
         yield f"{len(said)} characters on standard error"
-    if any(not one.isprintable() for one in said.replace("\n", "")):
+    if any(not character.isprintable() for character in said.replace("\n", "")):
         yield "control characters on standard error"
     first = [line for line in said.splitlines() if not line.startswith("note: ")][:1]
     if code == 2 and not (first and first[0].startswith("prnas: ")):
@@ -109,23 +109,23 @@ def _alarm() -> Iterator[None]:
 
 def listing(folder: Path, without: Path | None = None) -> Listing:
     """Every file below a folder: kind, size, and when it was changed."""
-    found: Listing = {}
+    files: Listing = {}
     pending = [str(folder)]
     while pending:
         for entry in os.scandir(pending.pop()):
             if without is not None and entry.path == str(without):
                 continue
-            told = entry.stat(follow_symlinks=False)
+            stat = entry.stat(follow_symlinks=False)
             is_folder = entry.is_dir(follow_symlinks=False)
-            # A folder's own time changes with any file in it, which is told by itself.
-            found[entry.path] = (
-                (told.st_mode, 0, 0)
+            # A folder's own time changes with any file in it, which is listed by itself.
+            files[entry.path] = (
+                (stat.st_mode, 0, 0)
                 if is_folder
-                else (told.st_mode, told.st_size, told.st_mtime_ns)
+                else (stat.st_mode, stat.st_size, stat.st_mtime_ns)
             )
             if is_folder:
                 pending.append(entry.path)
-    return found
+    return files
 
 
 def differences(before: Listing, after: Listing) -> list[str]:

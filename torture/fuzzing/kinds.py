@@ -19,7 +19,7 @@ class Arena:
 
 @dataclass(frozen=True)
 class Kind:
-    """`prepare` makes a maker of cases. `share` is how many of the asked number are affordable."""
+    """`prepare` makes a maker of cases. `share` is the affordable part of the number of cases."""
 
     name: str
     prepare: Callable[[Arena], Maker]

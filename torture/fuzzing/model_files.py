@@ -1,4 +1,4 @@
-"""Trained models with damaged files: tested, asked, exported."""
+"""Trained models with damaged files: evaluated, used for predictions, exported."""
 
 import hashlib
 import json

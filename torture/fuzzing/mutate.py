@@ -58,11 +58,11 @@ def repeat(data: bytes, random: Random) -> bytes:
 
 def number(data: bytes, random: Random) -> bytes:
     """A number in a text, replaced by one that is out of the ordinary."""
-    found = list(_NUMBER.finditer(data[:200_000]))
-    if not found:
+    matches = list(_NUMBER.finditer(data[:200_000]))
+    if not matches:
         return flip(data, random)
-    one = random.choice(found)
-    return data[: one.start()] + random.choice(odd.NUMBERS) + data[one.end() :]
+    match = random.choice(matches)
+    return data[: match.start()] + random.choice(odd.NUMBERS) + data[match.end() :]
 
 
 def word(data: bytes, random: Random) -> bytes:
@@ -70,9 +70,9 @@ def word(data: bytes, random: Random) -> bytes:
     size, code = random.choice(((1, "B"), (2, "H"), (4, "I"), (8, "Q")))
     if len(data) < size:
         return data
-    place = random.randrange(len(data) - size + 1)
+    start = random.randrange(len(data) - size + 1)
     value = random.choice(_EXTREMES) & (2 ** (8 * size) - 1)
-    return data[:place] + struct.pack(random.choice("<>") + code, value) + data[place + size :]
+    return data[:start] + struct.pack(random.choice("<>") + code, value) + data[start + size :]
 
 
 Spoil = Callable[[bytes, Random], bytes]
@@ -91,11 +91,11 @@ def spoil(data: bytes, random: Random, ways: Sequence[Spoil], others: Sequence[b
 
 
 def replace_values(data: Any, random: Random) -> Any:
-    """A copy with odd values, absent keys, repeated entries in some places."""
+    """A copy with odd values, absent keys, repeated entries here and there."""
     spoilt: Any = {"root": copy.deepcopy(data)}
     for _ in range(random.choice((1, 1, 2, 4))):
-        place: tuple[Any, Any] = random.choice(places(spoilt))
-        holder, key = place
+        entry: tuple[Any, Any] = random.choice(entries(spoilt))
+        holder, key = entry
         match random.randrange(6):
             case 0 if isinstance(holder, dict) and key != "root":
                 del holder[key]
@@ -104,19 +104,19 @@ def replace_values(data: Any, random: Random) -> Any:
             case 2 if isinstance(holder, list):
                 holder.extend([copy.deepcopy(cast(Any, holder)[key])] * random.choice((1, 5, 300)))
             case 3:  # what stands elsewhere
-                other, where = random.choice(places(spoilt))
+                other, where = random.choice(entries(spoilt))
                 holder[key] = copy.deepcopy(other[where])
             case _:
                 holder[key] = copy.deepcopy(random.choice(odd.VALUES))
     return spoilt["root"]
 
 
-def places(data: Any) -> list[tuple[Any, Any]]:
+def entries(data: Any) -> list[tuple[Any, Any]]:
     """Every (holder, key) in nested lists and objects; of long lists, the first few."""
-    found: list[tuple[Any, Any]] = []
+    result: list[tuple[Any, Any]] = []
     keys: Any = list(data) if isinstance(data, dict) else range(min(len(data), 20))
     for key in keys:
-        found.append((data, key))
+        result.append((data, key))
         if isinstance(data[key], dict | list):
-            found += places(data[key])
-    return found
+            result += entries(data[key])
+    return result

@@ -37,10 +37,10 @@ def _checkpoint(arena: Arena) -> Maker:
 
 def forge(run: Path, random: Random) -> None:
     """Another content of the newest checkpoint, with the checksums that fit it."""
-    newest = max(one for one in (run / "checkpoints").iterdir() if one.name.isdecimal())
-    for one in (run / "checkpoints").iterdir():
-        if one != newest:  # else it would be gone on with
-            shutil.rmtree(one)
+    newest = max(folder for folder in (run / "checkpoints").iterdir() if folder.name.isdecimal())
+    for folder in (run / "checkpoints").iterdir():
+        if folder != newest:  # else it would be gone on with
+            shutil.rmtree(folder)
     if random.random() < 0.6:
         state = json.loads((newest / STATE).read_bytes())
         head = {key: state.pop(key) for key in ("format", "version", "config", "data")}
@@ -60,7 +60,7 @@ def forge(run: Path, random: Random) -> None:
 
 def _damage(run: Path, random: Random, canary: Path) -> None:
     """One or two files of the run spoilt, gone, or something else than files."""
-    files = sorted(one for one in run.rglob("*") if one.is_file() and one.name != ".lock")
+    files = sorted(path for path in run.rglob("*") if path.is_file() and path.name != ".lock")
     for path in random.sample(files, random.choice((1, 1, 2))):
         raw = path.read_bytes()
         match random.randrange(8):
@@ -100,7 +100,7 @@ def _starts_much(path: Path) -> bool:
 
 
 def _record(arena: Arena) -> Maker:
-    runs = [one for several in make_runs(arena.pristine).values() for one in several]
+    runs = [run for several in make_runs(arena.pristine).values() for run in several]
 
     def make(random: Random, case: Path) -> list[str]:
         run = case / "run"
@@ -121,9 +121,9 @@ def _record(arena: Arena) -> Maker:
 def _spoil_records(path: Path, random: Random) -> None:
     """Records that are JSON, but say odd things."""
     lines = path.read_bytes().splitlines()
-    place = random.randrange(len(lines))
-    spoilt = mutate.replace_values(json.loads(lines[place]), random)
-    lines[place] = json.dumps(spoilt).encode()
+    index = random.randrange(len(lines))
+    spoilt = mutate.replace_values(json.loads(lines[index]), random)
+    lines[index] = json.dumps(spoilt).encode()
     if random.random() < 0.2:
         random.shuffle(lines)
     if random.random() < 0.2:

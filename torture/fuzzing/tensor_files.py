@@ -33,17 +33,17 @@ def spoilt_tensors(raw: bytes, random: Random) -> bytes:
     names = sorted(header)
     for _ in range(random.choice((1, 1, 2, 4))):
         name = random.choice(names)
-        one = header.get(name)
+        entry = header.get(name)
         match random.randrange(9):
             case 0:
                 header.pop(name, None)
             case 1:
                 header[random.choice(("", "x", name + "x", "\0", "../x"))] = header.pop(name, {})
-            case 2 if isinstance(one, dict):
-                one["dtype"] = random.choice(DTYPES)
-            case 3 if isinstance(one, dict):
-                shape = one.get("shape") or [1]
-                one["shape"] = random.choice(
+            case 2 if isinstance(entry, dict):
+                entry["dtype"] = random.choice(DTYPES)
+            case 3 if isinstance(entry, dict):
+                shape = entry.get("shape") or [1]
+                entry["shape"] = random.choice(
                     (
                         [],
                         [0],
@@ -56,19 +56,19 @@ def spoilt_tensors(raw: bytes, random: Random) -> bytes:
                         None,
                     )
                 )
-            case 4 if isinstance(one, dict):
-                one["data_offsets"] = random.choice(
+            case 4 if isinstance(entry, dict):
+                entry["data_offsets"] = random.choice(
                     ([0, 0], [0, 4], [4, 0], [0, 2**63], [-1, 4], 3)
                 )
-            case 5 if isinstance(one, dict):
-                header[random.choice(names)] = dict(one)
+            case 5 if isinstance(entry, dict):
+                header[random.choice(names)] = dict(entry)
             case 6:
                 header = mutate.replace_values(header, random)
                 header = header if isinstance(header, dict) else {}
             case _:  # not finite, or huge, somewhere
                 value = random.choice((float("nan"), float("inf"), 1e38, -1e-45))
-                place = random.randrange(max(1, len(body) // 4)) * 4
-                body[place : place + 4] = struct.pack("<f", value)
+                start = random.randrange(max(1, len(body) // 4)) * 4
+                body[start : start + 4] = struct.pack("<f", value)
     text = json.dumps(header).encode()
     size = len(text) if random.random() < 0.9 else random.choice((0, 2**31, 2**63, len(text) + 1))
     if random.random() < 0.05:

@@ -19,24 +19,24 @@ def spoilt_text(text: str, random: Random, others: Sequence[str], canary: Path) 
     match random.randrange(20):
         case 0:
             programs = odd.yaml_programs(canary)
-            found = [place for place in range(len(raw)) if raw[place : place + 2] == b": "]
-            place = random.choice(found or [0])
-            return raw[:place] + b": " + random.choice(programs) + b"\n" + raw[place + 2 :]
+            starts = [start for start in range(len(raw)) if raw[start : start + 2] == b": "]
+            start = random.choice(starts or [0])
+            return raw[:start] + b": " + random.choice(programs) + b"\n" + raw[start + 2 :]
         case 1:
             return random.choice(hostile_texts(random))
-        case one if one < 12:
+        case number if number < 12:
             data = mutate.replace_values(parse_yaml(text), random)
             return json.dumps(data, ensure_ascii=random.random() < 0.5).encode(
                 "utf-8", "surrogatepass"
             )
         case _:
-            return mutate.spoil(raw, random, mutate.TEXT, [one.encode() for one in others])
+            return mutate.spoil(raw, random, mutate.TEXT, [other.encode() for other in others])
 
 
 def hostile_texts(random: Random) -> list[bytes]:
     """Small texts that cost a careless reader a lot."""
     size = random.choice((1_000, 30_000, 300_000, 4_100_000))
-    keys = b",".join(b'"k%d":0' % place for place in range(size // 10))
+    keys = b",".join(b'"k%d":0' % number for number in range(size // 10))
     return [
         b"[" * size,
         b'{"a":' * (size // 5),

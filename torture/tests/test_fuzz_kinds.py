@@ -46,7 +46,9 @@ def test_forged_checkpoints_get_past_the_checksums(tmp_path: Path) -> None:
         run = tmp_path / f"run-{number}"
         shutil.copytree(runs[0], run)
         forge(run, Random(number))
-        newest = max(one for one in (run / "checkpoints").iterdir() if one.name.isdecimal())
+        newest = max(
+            folder for folder in (run / "checkpoints").iterdir() if folder.name.isdecimal()
+        )
         with contextlib.suppress(UserError):
             read_checkpoint(newest)
             whole += 1
@@ -92,12 +94,12 @@ def test_cases_are_the_same_every_time(tmp_path: Path) -> None:
         arena = Arena(tmp_path / name / "pristine", tmp_path / name / "EXECUTED")
         arena.pristine.mkdir(parents=True)
         maker = KINDS["config"].prepare(arena)
-        found: list[bytes] = []
+        made: list[bytes] = []
         for number in range(20):
             folder = tmp_path / name / str(number)
             folder.mkdir()
             maker(Random(f"1/config/{number}"), folder)
-            found.append((folder / "input.file").read_bytes().replace(name.encode(), b""))
-        return found
+            made.append((folder / "input.file").read_bytes().replace(name.encode(), b""))
+        return made
 
     assert inputs("folder-1") == inputs("folder-2")

@@ -19,8 +19,8 @@ GROWTH = 0.05  # of the resident set, from the middle third of the steps to the 
 
 
 def check(usage: Usage) -> None:
-    assert usage.growth() < GROWTH, usage.told()
-    assert usage.constant(), usage.told()
+    assert usage.growth() < GROWTH, usage.text()
+    assert usage.constant(), usage.text()
 
 
 def test_many_steps_and_replacements(images: Path, tmp_path: Path) -> None:
@@ -53,10 +53,10 @@ def test_signals_to_the_whole_job_do_not_end_those_that_read_images(tmp_path: Pa
     pictures = f"folder:{picture_folder(tmp_path / 'pictures', per_class=4)}"
     config = DataConfig(name=pictures, storage="stream", workers=1, image_size=8)
     data = load(config, torch.device("cpu"), lambda _: None)
-    known = {one.pid for one in psutil.Process().children()}
+    others = {process.pid for process in psutil.Process().children()}
     try:
         first = data.train.fetch(torch.arange(2))
-        workers = [one for one in psutil.Process().children() if one.pid not in known]
+        workers = [process for process in psutil.Process().children() if process.pid not in others]
         assert workers
         for worker in workers:
             if "resource_tracker" not in " ".join(worker.cmdline()):

@@ -15,9 +15,9 @@ def test_the_batch_shrinks_and_the_search_goes_on_to_its_end(tmp_path: Path) -> 
     """There is room for a batch of 64, not for one of 128."""
     recipe = write_hungry(tmp_path, step=64)
     arguments = ["search", str(recipe), "--quiet", "--runs", str(tmp_path), "--name", "run"]
-    found = squeeze(arguments, tmp_path / "run", megabytes=215)
-    assert found.code == 0, found.error
-    assert found.batches == [(64, "start"), (128, "memory"), (64, "out-of-memory")]
+    outcome = squeeze(arguments, tmp_path / "run", megabytes=215)
+    assert outcome.code == 0, outcome.error
+    assert outcome.batches == [(64, "start"), (128, "memory"), (64, "out-of-memory")]
     assert (tmp_path / "run" / "genotype.json").exists()
 
 
@@ -26,10 +26,10 @@ def test_with_no_room_at_all_there_is_one_message(tmp_path: Path, megabytes: flo
     """For the data and the network, or for the first step."""
     recipe = write_hungry(tmp_path, step=64)
     arguments = ["search", str(recipe), "--quiet", "--runs", str(tmp_path), "--name", "run"]
-    found = squeeze(arguments, tmp_path / "run", megabytes)
-    assert found.code == 2, found.error
-    assert found.error.startswith("prnas: out of memory")
-    assert len(found.error.splitlines()) == 1, found.error
+    outcome = squeeze(arguments, tmp_path / "run", megabytes)
+    assert outcome.code == 2, outcome.error
+    assert outcome.error.startswith("prnas: out of memory")
+    assert len(outcome.error.splitlines()) == 1, outcome.error
 
 
 def test_room_is_checked_without_taking_it() -> None:

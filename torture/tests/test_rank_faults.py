@@ -121,11 +121,11 @@ def test_one_that_never_joins_is_not_waited_for(recipe: Path, tmp_path: Path) ->
 def test_a_run_of_one_process_goes_on_with_two(images: Path, tmp_path: Path) -> None:
     """What was done stays as it is; what follows has other batches, so other numbers."""
     run = stopped(images, tmp_path)
-    before = [without_varying(one) for one in read_records(run / "records.jsonl")]
+    before = [without_varying(record) for record in read_records(run / "records.jsonl")]
     resume(run, 2)
     records = list(read_records(run / "records.jsonl"))
-    assert [without_varying(one) for one in records[: len(before)]] == before
-    epochs = [one for one in records if isinstance(one, EpochRecord)]
+    assert [without_varying(record) for record in records[: len(before)]] == before
+    epochs = [record for record in records if isinstance(record, EpochRecord)]
     assert len(epochs) == 5
     assert epochs[-1].batch == 2 * epochs[0].batch
     assert (run / "genotype.json").exists()

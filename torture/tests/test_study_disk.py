@@ -1,4 +1,4 @@
-"""A study whose disk is full: told once, and with space again it goes on."""
+"""A study whose disk is full: one message, and with space again it goes on."""
 
 from pathlib import Path
 

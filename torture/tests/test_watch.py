@@ -30,7 +30,7 @@ def test_it_survives_a_burst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         wait_for(lambda: answers(server.server_port), start + 20)
         wait_for(lambda: threading.active_count() <= threads, start + 20)
         wait_for(lambda: handles() <= open_before, start + 20)
-        # Every place is free again: as many clients as ever are served at once.
+        # Every slot is free again: as many clients as ever are served at once.
         for _ in range(watch_server.MOST_CONNECTIONS + 1):
             wait_for(lambda: answers(server.server_port), start + 25)
     finally:

@@ -72,6 +72,16 @@ def recipes(name: str | None = None, /, *, as_json: AsJson = False) -> None:
     run_recipes(name, as_json)
 
 
+def methods(name: str | None = None, /, *, as_json: AsJson = False) -> None:
+    """List the ways to search, what a step of each costs, and where it comes from; or show one.
+
+    :param name: A method; all of them without it.
+    """
+    from prnas.commands.methods import run
+
+    run(name, as_json)
+
+
 def data(
     name: Annotated[str | None, DATA] = None, /, *, given: options.DataOptions | None = None
 ) -> None:
@@ -99,6 +109,16 @@ def search(recipe: str | None = None, /, *, given: options.SearchOptions | None 
     from prnas.commands.search import run
 
     run(recipe, given or options.SearchOptions())
+
+
+def latency(recipe: str = "darts-like", /, *, given: options.LatencyOptions | None = None) -> None:
+    """Measure how long operations take in a search's final network, on this device.
+
+    :param recipe: The recipe, or YAML file, of the search.
+    """
+    from prnas.commands.latency import run
+
+    run(recipe, given or options.LatencyOptions())
 
 
 def retrain(
@@ -181,8 +201,8 @@ def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> No
 
 
 COMMANDS = (
-    *(space, zoo, truth, draw, recipes, data, config),
-    *(search, retrain, study),
+    *(space, zoo, truth, draw, methods, recipes, data, config),
+    *(search, latency, retrain, study),
     *(evaluate, predict, export),
     *(report, watch, records),
 )

@@ -1,1 +1,1 @@
-"""What each command does, apart from how its options are spelt (`prnas.cli`)."""
+"""The commands' work; how their options are spelt is in `prnas.cli`."""

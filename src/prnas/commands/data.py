@@ -99,13 +99,13 @@ def _show_set(name: str | None, options: DataOptions) -> None:
 
 
 def _recipe_of_search(options: DataOptions) -> list[str]:
-    """What to name it by; none is the default of the same images."""
+    """The recipe's name as an argument of `prnas search`; nothing if the default one fits."""
     shipped = options.recipe in recipes.names("search")
     return [options.recipe] if options.recipe is not None and shipped else []
 
 
 def _draft(name: str | None, options: DataOptions) -> Draft[RunConfig]:
-    """What is said of the images by a recipe, a file or a run, and by the options."""
+    """The config that a recipe, a file or a run and the options give for the images."""
     recipe = options.recipe or named.default_search(name)
     if is_folder(recipe) and recipe not in recipes.names():
         recipe = str(Path(recipe, CONFIG))
@@ -178,11 +178,13 @@ def _show(config: ImagesConfig, summary: dict[str, Any]) -> None:
 
 
 def _variants(config: ImagesConfig) -> str:
-    parts = ["flipped" if config.flip else "not flipped"]
-    parts.append(
+    changes = ["flipped" if config.flip else "not flipped"]
+    changes.append(
         f"shifted by up to {config.crop_padding}" if config.crop_padding else "not shifted"
     )
-    return ", ".join([*parts, *([f"a square of {config.cutout} cut out"] if config.cutout else [])])
+    return ", ".join(
+        [*changes, *([f"a square of {config.cutout} cut out"] if config.cutout else [])]
+    )
 
 
 def _write_sample(config: ImagesConfig, data: Any, values: Any, path: Path, seed: int) -> None:

@@ -134,6 +134,15 @@ class SearchOptions(RunOptions):
     """Draw the cells to this .svg, .png or .pdf file at the end."""
     seeds: Whole | None = None
     """Search N times, with seeds --seed, --seed + 1, …: a study of one row."""
+    max_params: str | None = None
+    """Parameters that the final network may have, e.g. 3M, at the size of the config's `final`:
+    by default 36 channels and 20 cells, unless the recipe says otherwise."""
+    max_macs: str | None = None
+    """Multiply-accumulates for an image that the final network may take, e.g. 500M."""
+    max_latency: str | None = None
+    """Time for an image that the final network may take, e.g. 20ms; with --latency."""
+    latency: Path | None = None
+    """A table of latencies that `prnas latency` measured on the device that counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +180,22 @@ class StudyOptions(Options):
     """Number of jobs at the same time. Default: as many as the machine has room for."""
     quiet: bool = False
     """Print only the end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencyOptions(Options):
+    data: str | None = None
+    """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""
+    data_root: DataRoot = None
+    overrides: Overrides = ()
+    """Override a value of the recipe, e.g. --set final.channels=16. May be repeated."""
+    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("latency.json")
+    """The JSON file to write the table to."""
+    repeats: Annotated[int, whole(2, 10_000)] = 20
+    """How many times everything is timed; the median counts."""
+    accelerator: Device = "auto"
+    threads: Threads = None
+    """CPU threads, as many as the network will have."""
 
 
 @dataclass(frozen=True, kw_only=True)

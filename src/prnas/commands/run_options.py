@@ -1,4 +1,4 @@
-"""What `prnas search` and `prnas retrain` share: their options, and how they end."""
+"""The options and the end that `prnas search` and `prnas retrain` share."""
 
 import json
 import shlex
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 RUNS = Path("runs")
 COMPUTE = ("accelerator", "devices", "precision", "threads", "compile", "recompute", "memory_limit")
 DATA = {"data.name": "data", "data.root": "data_root", "seed": "seed"}
+FINAL = ("max_params", "max_macs", "max_latency", "latency")
 
 
 def config_overrides(options: RunOptions | ConfigOptions) -> list[str]:
@@ -29,7 +30,13 @@ def config_overrides(options: RunOptions | ConfigOptions) -> list[str]:
     keys = {f"compute.{name}": name for name in COMPUTE} | ({} if resumed else DATA)
     values = {key: getattr(options, name, None) for key, name in keys.items()}
     given = {key: value for key, value in values.items() if value is not False}
-    return [*options.overrides, *typed_overrides(given)]
+    return [*options.overrides, *typed_overrides(given), *_final_overrides(options)]
+
+
+def _final_overrides(options: RunOptions | ConfigOptions) -> list[str]:
+    """Limits on the final network, of a search that has any."""
+    given = {name: value for name in FINAL if (value := getattr(options, name, None)) is not None}
+    return typed_overrides({f"final.{name}": str(value) for name, value in given.items()})
 
 
 def typed_overrides(values: Mapping[str, Any]) -> list[str]:
@@ -51,7 +58,7 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
     if not options.resume.is_dir():
         raise UserError(f"there is no run folder {options.resume}")
     refused = [f"the {name} '{value}'" for name, value in arguments.items() if value is not None]
-    names = ("data", "data_root", "seed", "seeds", "runs", "name")
+    names = ("data", "data_root", "seed", "seeds", "runs", "name", *FINAL)
     given = [name for name in names if getattr(options, name, None) is not None]
     refused += [f"--{name.replace('_', '-')}" for name in given]
     refused += [f"--set {override}" for override in not_resumable(options.overrides)]

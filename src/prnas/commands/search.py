@@ -55,7 +55,7 @@ def run(recipe: str | None, options: SearchOptions) -> None:
 
 
 def _advice(recipe: str, config: SearchConfig) -> tuple[tuple[str, str], ...]:
-    """What is odd about a recipe for these images."""
+    """Advice on a recipe that does not fit these images."""
     name = config.data.name
     if recipe != "quick" or name == "digits":
         return ()

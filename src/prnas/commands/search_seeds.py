@@ -17,7 +17,7 @@ from prnas.studies.folder import read_plan
 from prnas.studies.plan import make_plan
 from prnas.terminal.output import reason_lines, show
 
-# Options that the study has its own place for, or gives each job itself.
+# Keys of a config that a study has its own keys for, or sets for each job.
 _OWN = ("seed", "compute.threads", "compute.memory_limit", "compute.devices")
 
 
@@ -48,7 +48,7 @@ def run(recipe: str, options: SearchOptions) -> None:
 
 
 def _show_reasons(recipe: str, options: SearchOptions) -> None:
-    """What the plan chose by the images; each job gets it as a whole config."""
+    """Show the values that were chosen by the images; all jobs have them in their configs."""
     draft = named.draft_of(recipe, config_overrides(options), SearchConfig)
     if draft.open and not options.quiet:
         show(*reason_lines(named.settle(draft).reasons), "")

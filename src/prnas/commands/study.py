@@ -104,7 +104,7 @@ def go_on(folder: Path, plan: Plan, *, job: int | None = None, quiet: bool = Fal
     engine, share = engine_of(plan.study, single=job is not None)
     try:
         open_study(folder, plan)
-        display = StudyDisplay(len(share.places), quiet=quiet)
+        display = StudyDisplay(len(share.slots), quiet=quiet)
         numbers = None if job is None else [job]
         watcher: Watcher = display
         if job is None:  # Many jobs at once would all write the same page.
@@ -134,7 +134,7 @@ def engine_of(study: StudyConfig, single: bool = False) -> tuple[Engine, Share]:
 
         return start_ray(study)
     share = share_out(study, single=single)
-    return LocalEngine(share.places), share
+    return LocalEngine(share.slots), share
 
 
 def write_summary(folder: Path, plan: Plan, results: StudyResults) -> None:
@@ -180,9 +180,9 @@ def given_up(plan: Plan, failed: Mapping[int, str]) -> list[str]:
         named = [f"{number} ({plan.jobs[number - 1].path})" for number in numbers[:MOST_NAMED]]
         more = len(numbers) - len(named)
         text = ", ".join(named) + (f" and {more} more" if more else "")
-        one = len(numbers) == 1
+        single = len(numbers) == 1
         lines.append(
-            f"{'job' if one else 'jobs'} {text} {'was' if one else 'were'} given up: {reason}"
+            f"{'job' if single else 'jobs'} {text} {'was' if single else 'were'} given up: {reason}"
         )
     return lines
 
@@ -247,7 +247,7 @@ def _dry_run(folder: Path, plan: Plan) -> None:
 
     states = read_states(folder, plan)
     share = share_out(plan.study)
-    slots = len(share.places)
+    slots = len(share.slots)
 
     def measure(config: RunConfig) -> float:
         from prnas.studies.measure import measured_seconds
@@ -260,7 +260,7 @@ def _dry_run(folder: Path, plan: Plan) -> None:
 
 
 def power_lines(plan: Plan, results: StudyResults) -> list[str]:
-    """What difference the study's seeds can show, in sentences."""
+    """Sentences on the difference that the study's seeds can show."""
     n, rows = plan.fewest_units, len(plan.rows)
     if rows < 2 or not results.compares:
         return []

@@ -17,8 +17,8 @@ def run(cells: Sequence[str], as_json: bool) -> None:
         raise UserError(f"name a cell: '{FORM}', a genotype file, or the folder of a search")
     truths = {cell: _truth(cell) for cell in cells}
     if as_json:
-        found = [{"cell": cell, **truth.to_json()} for cell, truth in truths.items()]
-        show_json(found if len(cells) > 1 else found[0])
+        entries = [{"cell": cell, **truth.to_json()} for cell, truth in truths.items()]
+        show_json(entries if len(cells) > 1 else entries[0])
     elif len(truths) == 1:
         show_truth(*truths.values())
     else:
@@ -37,7 +37,7 @@ def _truth(cell: str) -> Truth:
 
 
 def _genotype(cell: str) -> Genotype:
-    """By its string, or by what other commands take for a genotype."""
+    """The genotype of a NAS-Bench-201 string, or of a name, file or folder as in other commands."""
     if "|" in cell:
         return genotype_of(index_of_string(cell))
     return named.genotype_and_data(cell)[0]

@@ -21,25 +21,34 @@ def run(name: str | None, as_json: bool) -> None:
     rows = [
         [
             name,
-            percent(entry.cifar10_error),
+            _cifar10(entry),
             percent(entry.cifar100_error),
-            millions(size.parameters),
-            millions(size.macs),
-            f"{entry.gpu_days:g}",
-            entry.reference.removeprefix("arXiv:"),
+            f"{size.parameters / 1e6:.3f}",
+            "-" if entry.published_parameters is None else str(entry.published_parameters),
+            f"{size.macs / 1e6:.1f}",
+            "-" if entry.gpu_days is None else f"{entry.gpu_days:g}",
         ]
         for name, entry in entries.items()
         for size in (network_size(entry.genotype),)
     ]
     show_heading("Published cells")
-    headings = ["name", "CIFAR-10", "CIFAR-100", "params", "MACs", "days", "arXiv"]
-    show(table(headings, rows, right=(1, 2, 3, 4, 5)), "")
+    headings = ["name", "CIFAR-10", "CIFAR-100", "params", "paper's", "MACs", "days"]
+    show(table(headings, rows, right=(1, 2, 3, 4, 5, 6)), "")
     show_prose(
-        "Test errors (%) and GPU days of search are those that the papers report. Parameters and "
-        "multiply-accumulates are counted here, for 36 channels, 20 cells and 10 classes, without "
-        "the auxiliary head, on a 32x32 image."
+        "Test errors (%), paper's parameters and GPU days of search are those that the papers "
+        "report; an error in brackets is the mean over a paper's searches, not of this very cell. "
+        "Parameters and multiply-accumulates, in millions, are counted here, for 36 channels, 20 "
+        "cells and 10 classes, without the auxiliary head, on a 32x32 image. `prnas zoo NAME` has "
+        "the source of a cell, and what is known where sizes disagree."
     )
     show_next("prnas zoo pr-darts-dl2", "prnas draw pr-darts-dl2 -o cells.svg")
+
+
+def _cifar10(entry: ZooEntry) -> str:
+    """The cell's own error, or in brackets that of its method."""
+    if entry.cifar10_error is None and entry.method_error is not None:
+        return f"({percent(entry.method_error)})"
+    return percent(entry.cifar10_error)
 
 
 def percent(error: Error | None) -> str:
@@ -66,14 +75,33 @@ def _show_genotype(name: str, as_json: bool) -> None:
         return
     size = network_size(entry.genotype)
     show_heading(entry.title)
-    published = f"{entry.published_parameters:.1f} M parameters, {entry.gpu_days:g} GPU days"
-    cifar100 = f", CIFAR-100 {percent(entry.cifar100_error)} %" if entry.cifar100_error else ""
     pairs = [
         ("paper", f"{entry.citation} ({entry.reference})"),
-        ("test error", f"CIFAR-10 {percent(entry.cifar10_error)} %{cifar100}"),
+        *([("cell from", entry.source)] if entry.source else []),
+        ("test error", _errors(entry)),
         ("counted", f"{size.parameters:,} parameters, {size.macs:,} multiply-accumulates"),
-        ("published", published + (f"; {entry.note}" if entry.note else "")),
+        ("published", "; ".join(part for part in (*_published(entry), entry.note) if part)),
     ]
     show(facts(pairs))
     show_cells(entry.genotype)
     show_next(f"prnas draw {name} -o {name}.svg", f"prnas zoo {name} --json > {name}.json")
+
+
+def _errors(entry: ZooEntry) -> str:
+    known = (("CIFAR-10", entry.cifar10_error), ("CIFAR-100", entry.cifar100_error))
+    parts = [f"{data} {percent(error)} %" for data, error in known if error is not None]
+    if entry.method_error is not None:
+        parts.append(
+            f"CIFAR-10 {percent(entry.method_error)} %, the mean over the paper's searches"
+        )
+    return ", ".join(parts) or "none of this very cell"
+
+
+def _published(entry: ZooEntry) -> list[str]:
+    """Size and days of search, as far as they are known."""
+    size, days = entry.published_parameters, entry.gpu_days
+    known = [
+        *([f"{size} M parameters"] if size else []),
+        *([f"{days:g} GPU days"] if days else []),
+    ]
+    return [", ".join(known)]

@@ -1,4 +1,4 @@
-"""What a run on someone's own images should be like: decided from facts about them, with reasons.
+"""The choice of a run's open values for someone's own images: by facts about them, with reasons.
 
 Nothing here reads a file or a clock: the same facts give the same choice everywhere.
 """
@@ -15,12 +15,12 @@ from prnas.space import zoo
 from prnas.space.network_size import network_size, supernet_macs
 from prnas.space.pools import Pools
 
-SIZES = (64, 48, 32, 24, 16)  # Of images, in pixels.
+SIZES = (64, 48, 32, 24, 16)  # Sides of images in pixels.
 FEW = 200  # Training images: fewer are not worth large images or a large network,
 SIZE_OF_FEW = 32  # but images of this size.
 SMALL = 64  # Grey images up to this size are taken for letters or drawings, not for photos.
 UNEVEN = 5  # A class that is so many times as large as another is worth a word.
-STEPS = 12  # Of an epoch, as far as batches from 8 to 64 allow.
+STEPS = 12  # Steps of an epoch, as far as batches from 8 to 64 allow.
 BATCHES = (8, 64)
 GRACE = 0.3  # Share of a cycle's epochs, about as in the paper.
 FIRST_CYCLES = 1.5  # The paper's first two cycles are so many times as long as the others.
@@ -28,7 +28,7 @@ FIRST_CYCLES = 1.5  # The paper's first two cycles are so many times as long as 
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """What is known of a set of images before it is read."""
+    """Facts about a set of images that are known before it is read."""
 
     class_sizes: tuple[int, ...]  # Number of training images of each class.
     sides: tuple[int, int, int]  # The short sides of images, in pixels: least, median, greatest.
@@ -74,22 +74,22 @@ class _Plan:
     cells: int
     channels: int
     epochs: int
-    images: int  # Of the training part.
+    images: int  # Number in the training part.
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What is sensible for a search or for a training, and what it costs."""
+    """Sensible ranges for a search or a training, and its costs."""
 
     networks: tuple[tuple[int, int], ...]  # Cells and channels: the least, then better ones.
     # The fewest epochs; as many as a larger image must leave time for; and enough.
     epochs: tuple[int, int, int]
-    weights_share: float  # Of the training images: those that train the network's weights.
+    weights_share: float  # Share of the training images that train the network's weights.
     # Seconds for a multiply-accumulate of the network on one image, and for a step of any batch.
     mac_seconds: float
     step_seconds: float
     budget: float  # Seconds that the whole may take.
-    macs: Callable[[int, int, int], int]  # By image size, cells and channels.
+    macs: Callable[[int, int, int], int]  # A function of image size, cells and channels.
 
     def weight_images(self, plan: _Plan) -> int:
         return max(round(plan.images * self.weights_share), 1)
@@ -110,7 +110,7 @@ class _Task:
 
 
 def choose(draft: Draft[Any], facts: ImageFacts) -> Choice:
-    """The open values of a draft. What it says already is kept, and counts for the others."""
+    """The open values of a draft. Values that it has already stay, and count for the others."""
     config = draft.config
     task = _search(config, facts) if isinstance(config, SearchConfig) else _training(config, facts)
     plan = _plan(draft, facts, task)
@@ -161,7 +161,7 @@ def _plan(draft: Draft[Any], facts: ImageFacts, task: _Task) -> _Plan:
 
 
 def _sizes(facts: ImageFacts) -> list[int]:
-    """From the largest to the smallest; images are not enlarged."""
+    """Possible sizes, largest first; images are not enlarged."""
     low, middle, high = facts.sides
     sizes = {size for size in SIZES if size <= middle}
     if low == high and low <= SIZES[0]:
@@ -186,7 +186,7 @@ def _networks(draft: Draft[Any], task: _Task) -> list[tuple[int, int]]:
     config = draft.config
     given = config.network
     shape = given.shape if isinstance(config, SearchConfig) else config.genotype.shape
-    # Its residual blocks stand between three equal parts.
+    # Its residual blocks stand between three equal stages.
     unit = 3 if shape.network == "residual" else 1
     cells_open, channels_open = ("network.cells" in draft.open, "network.channels" in draft.open)
     networks = [
@@ -229,7 +229,7 @@ def _cycle_values(draft: Draft[Any], epochs: int) -> dict[str, int]:
 def _search(config: SearchConfig, facts: ImageFacts) -> _Task:
     @cache
     def macs(size: int, cells: int, channels: int) -> int:
-        """Those of the first supernet. The later ones are dearer, which `mac_seconds` knows."""
+        """Multiply-accumulates of the first supernet; `mac_seconds` allows for larger ones."""
         return supernet_macs(
             Pools.initial(config.network.nodes, config.space.initial_pool, config.network.shape),
             channels,
@@ -254,7 +254,7 @@ def _search(config: SearchConfig, facts: ImageFacts) -> _Task:
 def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
     @cache
     def macs(size: int, cells: int, channels: int) -> int:
-        """Those of the same cells whatever is trained, so that cells are trained alike."""
+        """Multiply-accumulates of fixed cells, so that all cells are trained alike."""
         return network_size(
             zoo.get(DEFAULT_GENOTYPE),
             channels,
@@ -341,15 +341,15 @@ def _why_variants(draft: Draft[Any], facts: ImageFacts, values: dict[str, Any]) 
         values.get("data.flip", data.flip),
         values.get("data.crop_padding", data.crop_padding),
     )
-    parts = ["flipped" if flip else "not flipped", f"shifted by up to {shift}"]
+    changes = ["flipped" if flip else "not flipped", f"shifted by up to {shift}"]
     if cutout := values.get("data.cutout", data.cutout):
-        parts.append(f"a square of {cutout} cut out")
+        changes.append(f"a square of {cutout} cut out")
     why = (
         "they may be letters or digits (small and grey, or by the names of the classes)"
         if facts.like_letters
         else "as photos"
     )
-    return f"{', '.join(parts)}: {why}"
+    return f"{', '.join(changes)}: {why}"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -78,9 +78,9 @@ class RetrainConfig(RunConfig):
     @model_validator(mode="after")
     def _shape_fits(self) -> Self:
         network = self.network
-        found = genotype_problems(self.genotype, network.cells, network.output, network.stem)
-        if found:
-            raise ValueError("; ".join(f"network.{problem}" for problem in found))
+        problems = genotype_problems(self.genotype, network.cells, network.output, network.stem)
+        if problems:
+            raise ValueError("; ".join(f"network.{problem}" for problem in problems))
         return self
 
     @model_validator(mode="after")

@@ -1,14 +1,16 @@
 """The config of a search: typed, checked, and enough to repeat the search."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
-from prnas.config.choices import ExecutionChoice, Scoring
-from prnas.config.numbers import Decay, Portion, Rate, RateOrAuto, Share, Size
+from prnas.config.architecture import ArchitectureConfig
+from prnas.config.choices import ExecutionChoice
+from prnas.config.final import FinalConfig
+from prnas.config.numbers import Decay, Portion, Rate, Share, Size
 from prnas.config.searcher import SearcherConfig
 from prnas.config.sections import (
     BatchConfig,
@@ -18,15 +20,15 @@ from prnas.config.sections import (
     Section,
     ValidationConfig,
 )
-from prnas.io.errors import reading, suggestion
+from prnas.io.errors import reading
 from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
 from prnas.searchers.cells import CellSpace
+from prnas.space.final_network import FinalNetwork
 from prnas.space.nasbench201.cells import OPERATIONS as OPERATIONS201
 from prnas.space.network_plan import check_network
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS, Schedule, paper_schedule
-from prnas.space.scores import Scores, softmax
 from prnas.space.setting import SETTINGS, Setting, named_setting, setting_from_data, setting_to_data
 from prnas.space.shape import (
     DARTS,
@@ -84,6 +86,9 @@ class WeightsConfig(Section):
     nesterov: bool = False
     weight_decay: Decay = 3e-4
     gradient_norm: Rate = 5.0
+    # Base of the power that bends the cosine, as in sharpDARTS; 1: the cosine itself.
+    cosine_power: Annotated[float, Field(ge=1, le=1_000)] = 1.0
+    warmup_epochs: Annotated[int, Field(ge=0, le=100_000)] = 0  # Of each cycle, from lr_min up.
 
     @model_validator(mode="after")
     def _falls(self) -> Self:
@@ -94,52 +99,13 @@ class WeightsConfig(Section):
         return self
 
 
-# The relaxations by name, each with the scores by which it judges candidates; and the steps.
-# A new one has a line here and a class of that name in nets/relaxation.py or searching/step.py.
-RELAXATIONS: dict[str, Scores] = {"softmax": softmax}
-STEPS: list[str] = ["first-order", "none", "sampled"]
-
-
-def _one_of(choices: Collection[str], kind: str) -> AfterValidator:
-    def check(name: str) -> str:
-        if name not in choices:
-            raise ValueError(f"no {kind} is called '{name:.60}'.{suggestion(name, choices)}")
-        return name
-
-    return AfterValidator(check)
-
-
-class ArchitectureConfig(Section):
-    """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
-
-    relaxation: Annotated[str, _one_of(RELAXATIONS, "relaxation")] = "softmax"
-    step: Annotated[str, _one_of(STEPS, "step")] = "first-order"
-    lr: RateOrAuto = 6e-4  # "auto": so that the rates of a cycle's steps add up to `travel`.
-    travel: Rate = 1.0  # Without effect if `lr` is a number.
-    betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
-    weight_decay: Decay = 1e-3
-    gradient_norm: Rate = 5.0
-    # What judges candidates at a cycle's end: their architecture weights, or their measured worth.
-    scoring: Scoring = "weights"
-    renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
-
-    @model_validator(mode="after")
-    def _has_something_to_judge_by(self) -> Self:
-        if self.step in ("none", "sampled") and self.scoring in ("weights", "blend"):
-            raise ValueError(
-                f"step '{self.step}' trains no architecture weights, so that scoring "
-                f"'{self.scoring}' would be by chance: set scoring to paths, removal or saliency"
-            )
-        return self
-
-
 class EvidenceConfig(Section):
     """How candidates' worth is measured at the end of a cycle, on the architecture half."""
 
     # none: nothing beyond what the scoring itself needs.
     measure: Literal["auto", "none"] = "auto"
-    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Of the cycle's computation, at most.
-    images: Size = 1024  # At most.
+    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Largest share of a cycle's work.
+    images: Size = 1024  # Largest number of images.
 
 
 class DerivationConfig(Section):
@@ -182,6 +148,7 @@ class SearchConfig(RunConfig):
     batch: BatchConfig = BatchConfig()
     derivation: DerivationConfig = DerivationConfig()
     searcher: SearcherConfig = SearcherConfig()
+    final: FinalConfig = FinalConfig()
     validation: ValidationConfig = ValidationConfig()
     compute: SearchComputeConfig = SearchComputeConfig()  # pyright: ignore
 
@@ -192,16 +159,39 @@ class SearchConfig(RunConfig):
         return self
 
     @model_validator(mode="after")
+    def _warm_up_ends(self) -> Self:
+        warm_up = self.weights.warmup_epochs
+        shortest = min(cycle.epochs for cycle in self.schedule.cycles)
+        if warm_up and warm_up >= shortest:
+            raise ValueError(
+                f"weights.warmup_epochs ({warm_up}) must be fewer than the epochs of every cycle "
+                f"({shortest})"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _gradients_have_no_scale(self) -> Self:
+        if self.architecture.step == "second-order" and self.compute.precision == "16-mixed":
+            raise ValueError(
+                "architecture.step 'second-order' takes differences of gradients, which the "
+                "scaled ones of compute.precision 16-mixed do not allow: use bf16-mixed or 32-true"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _shape_fits(self) -> Self:
         network, cycles = self.network, self.schedule.cycles
         widest, shape = width(network.output, network.nodes), network.shape
-        problems = [f"network.{one}" for one in check_network(shape, network.cells, widest)]
+        problems = [f"network.{problem}" for problem in check_network(shape, network.cells, widest)]
         for number, cycle in enumerate(cycles):
             if cycle.cells is not None:
-                found = check_network(shape, cycle.cells)
-                problems += [f"schedule.cycles[{number}]: {problem}" for problem in found]
+                texts = check_network(shape, cycle.cells)
+                problems += [f"schedule.cycles[{number}]: {text}" for text in texts]
         if self.derivation.max_skips_reduction is not None and "reduction" not in shape.roles:
             problems.append("derivation.max_skips_reduction: this shape has no reduction cell")
+        if self.counts_costs:
+            found = self.final.problems(shape, network.nodes, network.output)
+            problems += [f"final.{problem}" for problem in found]
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -219,6 +209,8 @@ class SearchConfig(RunConfig):
             return
         if budget.evaluations is budget.images is budget.seconds is None:
             yield "searcher.budget: set evaluations, images or seconds: without any it never ends"
+        if self.final.limits:
+            yield "searcher.method: searchers do not know limits on the final network; leave them out"
         if searcher.by_supernet and searcher.evolution.mutation == "morphisms":
             yield (
                 "searcher.evolution.mutation: morphisms make operations that the supernet does not "
@@ -242,6 +234,23 @@ class SearchConfig(RunConfig):
         return CellSpace.uniform(
             space.initial_pool, network.nodes, network.shape, network.output, space.limits
         )
+
+    @model_validator(mode="after")
+    def _cost_can_be_counted(self) -> Self:
+        cost = self.architecture.cost
+        if cost is not None and (problem := cost.problem(self.final)) is not None:
+            raise ValueError(problem)
+        return self
+
+    @property
+    def counts_costs(self) -> bool:
+        """Whether the size of the final network matters to the search."""
+        return bool(self.final.limits) or self.architecture.cost is not None
+
+    def final_network(self, classes: int, images: tuple[int, int, int]) -> FinalNetwork:
+        """The network that the cells are for; images are channels, height and width."""
+        network = self.network
+        return self.final.network(network.shape, network.nodes, network.output, classes, images)
 
     @classmethod
     def _write_out_names(cls, data: dict[str, Any]) -> None:

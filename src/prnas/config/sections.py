@@ -35,7 +35,7 @@ class ImagesConfig(Section):
     workers: Annotated[int, Field(ge=0, le=256)] = 2  # Processes that read a streamed set.
     flip: bool = True
     crop_padding: Annotated[int, Field(ge=0, le=1_000)] = 4
-    padding_color: Literal["mean", "black"] = "mean"  # Of the pixels that a shift brings in.
+    padding_color: Literal["mean", "black"] = "mean"  # Colour of the pixels that a shift brings in.
     cutout: Annotated[int, Field(ge=0, le=10_000)] = 0
 
 
@@ -79,7 +79,7 @@ class ComputeConfig(Section):
     accelerator: Accelerator = "auto"
     devices: Annotated[int, Field(ge=1, le=1024)] = 1
     precision: Precision = "32-true"
-    threads: Annotated[int, Field(ge=1, le=1024)] | None = None  # Of each process; None: default.
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None  # In each process.
     compile: bool = False
     recompute: bool = False  # Less memory for a little time; the result is the same.
     memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB of each process.

@@ -55,7 +55,7 @@ def set_apart(data: Any) -> tuple[Any, tuple[str, ...]]:
         return data, ()
     keys: list[str] = []
     for pattern, stand_in in _STAND_INS.items():
-        for key, holder, index in list(_places(result, pattern.split("."))):
+        for key, holder, index in list(_values_at(result, pattern.split("."))):
             if holder[index] == AUTO:
                 holder[index] = stand_in
                 keys.append(key)
@@ -66,13 +66,13 @@ def put(data: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of plain data with these values, whose keys are there."""
     result = copy.deepcopy(data)
     for path, value in values.items():
-        for _, holder, index in _places(result, path.split(".")):
+        for _, holder, index in _values_at(result, path.split(".")):
             holder[index] = value
     return result
 
 
-def _places(data: Any, names: Sequence[str], path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """The key, its section and its place in there, of everything at a path; whatever the data."""
+def _values_at(data: Any, names: Sequence[str], path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Key, section and index in it of every value at a path, whatever the data."""
     first, *rest = names
     indices: list[Any] = []
     if isinstance(data, dict) and first in data:
@@ -84,6 +84,6 @@ def _places(data: Any, names: Sequence[str], path: str = "") -> Iterator[tuple[s
     for index in indices:
         key = f"{path}.{index}" if path else str(index)
         if rest:
-            yield from _places(data[index], rest, key)
+            yield from _values_at(data[index], rest, key)
         else:
             yield key, data, index

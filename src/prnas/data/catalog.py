@@ -45,7 +45,7 @@ class CifarSpec:
     folder: str  # Inside the archive.
     train: tuple[str, ...]
     test: tuple[str, ...]
-    images_per_file: tuple[int, int]  # Of the training and of the test part.
+    images_per_file: tuple[int, int]  # In the training and in the test part.
     names_file: str
     label_bytes: int  # Bytes before an image, of which the last is its class.
     num_classes: int
@@ -143,7 +143,7 @@ def check_name(name: str) -> None:
 
 
 def _hint(name: str) -> str:
-    """What the name may mean: people forget the kind in front of a path."""
+    """A hint on a name's meaning: people forget the kind in front of a path."""
     if is_folder(name):
         return f" For the folder, say folder:{name}"
     if name.endswith(".npz") and is_file(name):

@@ -21,7 +21,7 @@ _PAPER, _INK, _DIM = "#ffffff", "#222222", "#777777"
 def contact_sheet(data: DataSet, augmentation: Augmentation, seed: int) -> bytes:
     """A PNG of images of many classes, each followed by random variants of it."""
     generator = torch.Generator().manual_seed(seed)
-    indices = _one_of_each_class(data.train.labels, generator)
+    indices = _spread_over_classes(data.train.labels, generator)
     originals = data.train.fetch(indices).cpu()
     repeated = originals.repeat_interleave(VARIANTS, 0)
     mean, std = augmentation.normalization.tensors(repeated.device)
@@ -31,7 +31,7 @@ def contact_sheet(data: DataSet, augmentation: Augmentation, seed: int) -> bytes
     return _draw(originals, varied.unflatten(0, (len(indices), VARIANTS)), names)
 
 
-def _one_of_each_class(labels: Tensor, generator: torch.Generator) -> Tensor:
+def _spread_over_classes(labels: Tensor, generator: torch.Generator) -> Tensor:
     """Random indices, of as many classes as possible."""
     order = torch.randperm(len(labels), generator=generator)
     groups: dict[int, list[int]] = {}

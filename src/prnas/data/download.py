@@ -39,7 +39,7 @@ def download(wanted: Download, folder: Path, say: Callable[[str], None], otherwi
 
 
 def without_network(files: str, folder: Path) -> str:
-    """What to do where files cannot be downloaded or written."""
+    """Advice where files cannot be downloaded or written."""
     return (
         f"Without a network, put {files} into {folder}, or into another folder that --data-root "
         f"(data.root) or {ROOT_VARIABLE} names"

@@ -13,7 +13,7 @@ from PIL import Image, ImageOps
 
 from prnas.io.errors import UserError
 
-MOST_PIXELS = 2**26  # Of an image before it is resized; a small file may claim billions.
+MOST_PIXELS = 2**26  # An image's limit before it is resized; a small file may claim billions.
 _GREY = frozenset({"1", "L", "I;16", "I;16B", "I;16L", "I;16N"})
 # EPS is a program that another program would run; Pillow before 12.2 unpacks FITS without a bound;
 # the others are recognized, but not decoded.

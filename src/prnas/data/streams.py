@@ -63,16 +63,16 @@ class Stream:
 
     def _take(self, passes: int, position: int, number: int) -> tuple[Tensor, int, int]:
         """The `number` indices of this process from a position on, and where all of them end."""
-        parts: list[Tensor] = []
+        pieces: list[Tensor] = []
         missing = number * self._world_size
         while missing:
-            part = self._order(passes)[position : position + missing]
-            parts.append(part)
-            missing -= len(part)
-            position += len(part)
+            piece = self._order(passes)[position : position + missing]
+            pieces.append(piece)
+            missing -= len(piece)
+            position += len(piece)
             if position == len(self._indices):
                 passes, position = passes + 1, 0
-        own = torch.cat(parts)[self._rank * number : (self._rank + 1) * number]
+        own = torch.cat(pieces)[self._rank * number : (self._rank + 1) * number]
         return own, passes, position
 
     def _order(self, number: int) -> Tensor:

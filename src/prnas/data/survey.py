@@ -8,14 +8,14 @@ import numpy as np
 from prnas.config.choosing import ImageFacts
 from prnas.config.sections import ImagesConfig
 from prnas.data.catalog import ABOUT, check_name
-from prnas.data.formats.folder import list_folder
+from prnas.data.formats.folder import DEFAULT_SIZE, list_folder
 from prnas.data.formats.npz import read_npz
 from prnas.data.image_files import BrokenPictureError, look_at
 from prnas.io.errors import UserError
 from prnas.io.memory import free_memory
 from prnas.io.paths import home_expanded
 
-MOST_OPENED = 2_000  # Of a folder's files, evenly spaced: enough to know them by.
+MOST_OPENED = 2_000  # Number of a folder's files that are looked at, evenly spaced.
 
 
 def survey(config: ImagesConfig) -> ImageFacts:
@@ -35,6 +35,22 @@ def survey(config: ImagesConfig) -> ImageFacts:
     if kind == "npz":
         return _of_arrays(home_expanded(path), config)
     return _of_folder(home_expanded(path), config)
+
+
+def shape_and_classes(config: ImagesConfig) -> tuple[tuple[int, int, int], int]:
+    """Channels, height and width that a search of these images sees, and the number of classes."""
+    facts = survey(config)
+    kind, _, path = config.name.partition(":")
+    if config.name in ABOUT:
+        _, height, width = ABOUT[config.name].shape
+    elif kind == "npz":
+        images = read_npz(home_expanded(path), config.test_share, free_memory() / 2, lambda _: None)
+        _, height, width = images.train.reader.shape
+    else:
+        height = width = DEFAULT_SIZE
+    if config.image_size is not None:
+        height = width = config.image_size
+    return (facts.channels, height, width), len(facts.class_sizes)
 
 
 def _of_arrays(path: Path, config: ImagesConfig) -> ImageFacts:

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 from prnas.drawing.colors import INPUT, NODE, OUTPUT, Paint, color_of
 from prnas.drawing.layout import Link, Size, Spacing, lay_out
-from prnas.drawing.parts import CAPTION_SIZE, INK, LABEL_SIZE, Panel, captioned, finished, stacked
+from prnas.drawing.panels import CAPTION_SIZE, INK, LABEL_SIZE, Panel, captioned, finished, stacked
 from prnas.drawing.picture import Box, Curve, Item, Picture, Point, Polygon, Rectangle, placed_text
 from prnas.drawing.typeface import shortened, text_width
 from prnas.space.genotype import Cell, Genotype
 from prnas.space.operations import Operation
 
-STATE_SIZE, WIDEST_LABEL = 10.5, 220.0  # of the text in a state's box, and of an operation
+STATE_SIZE, WIDEST_LABEL = 10.5, 220.0  # text in a state's box; label of an operation
 INPUT_SIZE, NODE_SIZE = Size(36.0, 26.0), Size(30.0, 26.0)
 CONCAT_LINE, LINE = "#c7721b", "#4d4d4d"
 MINUS = "\N{MINUS SIGN}"
 PANEL_GAP = 30.0
-PREFERRED_ASPECT = 1.7  # of two ways to arrange the cells, the one nearer to this is taken
+PREFERRED_ASPECT = 1.7  # the arrangement of the cells that is nearer to it is taken
 
 # Okabe and Ito's colours, which the colour-blind can tell apart; black and yellow left out.
 LINK_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777")
@@ -228,7 +228,7 @@ def _graph_panel(
 
 
 def _arc(first: Rectangle, second: Rectangle) -> tuple[Point, ...]:
-    """From box to box of a column, bulging into the gap on its right."""
+    """A line between two boxes of a column, bulging into the gap on its right."""
     right = first.x + first.width
     start, end = (Point(right, box.y + box.height / 2) for box in (first, second))
     return start, Point(right + ARC, start.y), Point(right + ARC, end.y), end
@@ -259,7 +259,7 @@ def _legend(kinds: Iterable[_Names], width: float) -> Panel:
 
 def _joined(names: _Names) -> str:
     """Several names as one: "grow / shrink kernel"."""
-    parts = [name.rpartition(" ") for name in names]
-    if all(head for head, _, _ in parts) and len({tail for _, _, tail in parts}) == 1:
-        return f"{' / '.join(head for head, _, _ in parts)} {parts[0][2]}"
+    split = [name.rpartition(" ") for name in names]
+    if all(head for head, _, _ in split) and len({tail for _, _, tail in split}) == 1:
+        return f"{' / '.join(head for head, _, _ in split)} {split[0][2]}"
     return " / ".join(names)

@@ -16,8 +16,8 @@ class Color(NamedTuple):
     """A colour by the name that it has in the page's styles, where it is light or dark."""
 
     name: str
-    line: str  # in charts on white
-    paint: Paint  # in drawings
+    line: str  # colour of lines in charts on white
+    paint: Paint  # colours of boxes in drawings
 
 
 # Light fills, so that dark text reads on all of them, of hues that the colour-blind tell apart.

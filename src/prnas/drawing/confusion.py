@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from prnas.drawing.parts import CAPTION_SIZE, INK, LABEL_SIZE, Panel, finished
+from prnas.drawing.panels import CAPTION_SIZE, INK, LABEL_SIZE, Panel, finished
 from prnas.drawing.picture import Box, Curve, Item, Picture, Point, placed_text
 from prnas.drawing.typeface import shortened, text_width
 
@@ -30,7 +30,7 @@ class _Grid:
     """Sizes of a matrix of `number` classes; its upper left corner is (left, top)."""
 
     number: int
-    width: float  # of a cell
+    width: float  # width of a cell
     height: float
     left: float
     top: float
@@ -185,7 +185,7 @@ def _totals(grid: _Grid, totals: list[int]) -> list[Item]:
 
 
 def _key(with_numbers: bool) -> Panel:
-    """What the colours mean."""
+    """The legend of the colours."""
     items: list[Item] = []
     swatch, height, row = 34.0, 13.0, 18.0
     left = max(text_width(name, LABEL_SIZE) for name in ("recognised", "mistaken")) + GAP

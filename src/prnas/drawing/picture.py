@@ -149,14 +149,14 @@ def _svg_element(item: Item) -> str:
 
 def _svg_path(curve: Curve) -> str:
     x, y = curve.points[0]
-    parts = [f"M{_number(x)} {_number(y)}"]
+    commands = [f"M{_number(x)} {_number(y)}"]
     for i in range(0, len(curve.points) - 1, 3):
         start, *rest = curve.points[i : i + 4]
         if all(point.y == start.y for point in rest):
-            parts.append(f"H{_number(rest[-1].x)}")
+            commands.append(f"H{_number(rest[-1].x)}")
         else:
-            parts.append("C" + " ".join(_number(value) for point in rest for value in point))
-    return "".join(parts)
+            commands.append("C" + " ".join(_number(value) for point in rest for value in point))
+    return "".join(commands)
 
 
 def _element(name: str, attributes: dict[str, Any], text: str | None = None) -> str:

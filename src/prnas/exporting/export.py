@@ -29,9 +29,9 @@ class Exported:
     files: tuple[Path, ...]
     takes: str
     checked: str
-    largest_difference: float  # of logits, from the model's
+    largest_difference: float  # largest deviation of logits from the model's
     largest_logit: float
-    rounding: float  # of the model's own logits, at most: from those in double precision
+    rounding: float  # largest deviation of the model's own logits from those in double precision
     loading: tuple[str, ...]  # lines of Python
 
 

@@ -14,7 +14,7 @@ from prnas.io.errors import UserError
 from prnas.models.model import Model
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
-MOST_BYTES = 2_000_000_000  # of one file: protobuf's limit is 2 GiB
+MOST_BYTES = 2_000_000_000  # largest file: protobuf's limit is 2 GiB
 
 
 def check_onnx() -> None:

@@ -1,4 +1,4 @@
-"""Values as Python code, laid out as formatters do: on one line, or one part a line."""
+"""Values as Python code, laid out as formatters do: on one line, or one element a line."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ def assigned(name: str, value: Value, comment: str = "") -> str:
 
 
 def filled(name: str, texts: Sequence[str]) -> str:
-    """A long list of strings, as many a line as fit, which formatters are asked to leave."""
+    """A long list of strings, as many a line as fit; formatters are told to leave it."""
     lines = [" " * INDENT]
     for text in map(quoted, texts):
         if lines[-1].strip() and _width(lines[-1]) + _width(text) + 1 > WIDTH:
@@ -68,12 +68,12 @@ def _width(text: str) -> int:
 
 
 def _flat(value: Value) -> str:
-    before, parts, after = _parts(value)
-    return before + ", ".join(key + _flat(part) for key, part in parts) + after
+    before, elements, after = _elements(value)
+    return before + ", ".join(key + _flat(element) for key, element in elements) + after
 
 
-def _parts(value: Value) -> tuple[str, list[tuple[str, Value]], str]:
-    """What opens a value, its parts with what stands before each, and what closes it."""
+def _elements(value: Value) -> tuple[str, list[tuple[str, Value]], str]:
+    """What opens a value, its elements with what stands before each, and what closes it."""
     match value:
         case Word():
             return value.text, [], ""
@@ -82,29 +82,29 @@ def _parts(value: Value) -> tuple[str, list[tuple[str, Value]], str]:
         case int() | float():
             return repr(value).replace("e+", "e"), [], ""
         case Call():
-            named = [(f"{name}=", part) for name, part in value.values.items()]
+            named = [(f"{name}=", element) for name, element in value.values.items()]
             return f"{value.function}(", [("", value.first), *named], ")"
         case Mapping():
-            return "{", [(f"{_flat(key)}: ", part) for key, part in value.items()], "}"
+            return "{", [(f"{_flat(key)}: ", element) for key, element in value.items()], "}"
         case tuple():
             assert len(value) > 1, "a tuple of one would need a comma"
-            return "(", [("", part) for part in value], ")"
+            return "(", [("", element) for element in value], ")"
         case _:
-            return "[", [("", part) for part in value], "]"
+            return "[", [("", element) for element in value], "]"
 
 
 def _code(value: Value, indent: int, used: int) -> str:
     """The code of a value whose first line has `used` columns of other things."""
     line = _flat(value)
-    before, parts, after = _parts(value)
-    if not parts or used + _width(line) <= WIDTH:
+    before, elements, after = _elements(value)
+    if not elements or used + _width(line) <= WIDTH:
         return line
     inner, outer = " " * (indent + INDENT), " " * indent
-    arguments = ", ".join(key + _flat(part) for key, part in parts)
+    arguments = ", ".join(key + _flat(element) for key, element in elements)
     if isinstance(value, Call) and len(inner) + _width(arguments) <= WIDTH:
         return f"{before}\n{inner}{arguments}\n{outer}{after}"
     lines = [
-        f"{inner}{key}{_code(part, indent + INDENT, len(inner) + _width(key) + 1)},\n"
-        for key, part in parts
+        f"{inner}{key}{_code(element, indent + INDENT, len(inner) + _width(key) + 1)},\n"
+        for key, element in elements
     ]
     return f"{before}\n{''.join(lines)}{outer}{after}"

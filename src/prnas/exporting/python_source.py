@@ -156,12 +156,12 @@ def _legend(card: ModelCard) -> str:
     if _is_darts(card):
         return LEGEND
     shape = card.genotype.shape
-    one = shape.inputs == 1
+    single = shape.inputs == 1
     inputs = "State 0 is the output of the cell before"
-    if not one:
+    if not single:
         inputs = "States 0 and 1 are the outputs of the two cells before"
     strides = "Where images are halved, operations on "
-    strides += f"{'state 0' if one else 'states 0 and 1'} have stride 2. "
+    strides += f"{'state 0' if single else 'states 0 and 1'} have stride 2. "
     text = OPEN_LEGEND.format(
         cells="The cell." if len(shape.roles) == 1 else "The two cells.",
         inputs=inputs,
@@ -267,9 +267,9 @@ def _definitions(text: str) -> dict[str, str]:
     """
     lines = text.splitlines()
     return {
-        part.name: "\n".join(lines[part.lineno - 1 : part.end_lineno])
-        for part in ast.parse(text).body
-        if isinstance(part, ast.FunctionDef | ast.ClassDef) and part.name != "Network"
+        node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name != "Network"
     }
 
 
@@ -291,25 +291,25 @@ def _needed(files: Sequence[dict[str, str]], code: Iterable[str]) -> list[str]:
 
 
 def _names(code: Iterable[str]) -> set[str]:
-    parts = (part for text in code for part in ast.walk(ast.parse(text)))
-    return {part.id for part in parts if isinstance(part, ast.Name)}
+    nodes = (node for text in code for node in ast.walk(ast.parse(text)))
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 def _imports(code: Sequence[str], files: Iterable[str]) -> str:
     """The imports that the code uses, sorted as formatters do: PyTorch's after Python's own."""
     used = _names(code)
     names: dict[str, set[str]] = {}
-    for part in (part for text in files for part in ast.parse(text).body):
-        if not isinstance(part, ast.Import | ast.ImportFrom):
+    for node in (node for text in files for node in ast.parse(text).body):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        for alias in part.names:
-            module = (part.module or "") if isinstance(part, ast.ImportFrom) else alias.name
+        for alias in node.names:
+            module = (node.module or "") if isinstance(node, ast.ImportFrom) else alias.name
             root = module.split(".")[0]
             if (alias.asname or alias.name) not in used or root == "prnas":
                 continue
             if root not in ("torch", *sys.stdlib_module_names):
                 raise UserError(f"no Python file can be written: it would need {root or module}")
-            start = "import " if isinstance(part, ast.Import) else f"from {module} import "
+            start = "import " if isinstance(node, ast.Import) else f"from {module} import "
             names.setdefault(start, set()).add(ast.unparse(alias))
     plain_imports = [f"import {name}" for name in names.pop("import ", ())]
     lines = [*plain_imports, *(start + ", ".join(sorted(names[start])) for start in names)]

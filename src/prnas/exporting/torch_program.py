@@ -52,7 +52,7 @@ def trace(model: Model, normalize: bool) -> ExportedProgram:
 
 
 def describe(model: Model, card: str, normalize: bool) -> dict[str, str]:
-    """What goes along with a graph: names of classes, normalisation, and the model's card."""
+    """Metadata of a graph: names of classes, normalisation, and the model's card."""
     return {
         "class_names": json.dumps(model.class_names, ensure_ascii=False),
         "mean": json.dumps(model.card.mean),
@@ -64,7 +64,7 @@ def describe(model: Model, card: str, normalize: bool) -> dict[str, str]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the exporters' notes on their own progress and future."""
+    """Silence the exporters' notes on their own progress and future."""
     logger = logging.getLogger("torch")
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -10,7 +10,7 @@ expanded = os.path.expanduser  # With `~` replaced by the home folder, where the
 
 
 def home_expanded(path: str) -> Path:
-    """As a path, `~` replaced; a `UserError` where there is no such home."""
+    """The path with `~` replaced; a `UserError` where there is no such home."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

@@ -23,7 +23,7 @@ class Bar:
         self._progress.advance(self._task, number)
 
     def show(self, stage: str, done: int, total: int) -> None:
-        """How much is done of a stage of the work; the bar starts anew with each stage."""
+        """Show how much of a stage is done; the bar starts anew with each stage."""
         if self._stage != stage:
             self._stage = stage
             self._progress.reset(self._task, description=stage, total=total)

@@ -188,10 +188,10 @@ def _type_of(schema: dict[str, Any]) -> object:
     return schema.get("properties", {}).get("type", {}).get("const")
 
 
-def _alternatives(part: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
-    if "$ref" in part:
-        return _alternatives(schema["$defs"][part["$ref"].rsplit("/", 1)[-1]], schema)
-    options = part.get("anyOf") or part.get("oneOf")
+def _alternatives(section: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any]]:
+    if "$ref" in section:
+        return _alternatives(schema["$defs"][section["$ref"].rsplit("/", 1)[-1]], schema)
+    options = section.get("anyOf") or section.get("oneOf")
     if options:
         return [inner for option in options for inner in _alternatives(option, schema)]
-    return [part]
+    return [section]

@@ -19,7 +19,7 @@ FORMAT = "prnas-model"
 VERSION = 1
 MOST_CLASSES = 100_000
 OWN_CHECKSUM = "card_sha256"
-MOST_VALUES = 2**24  # of an image, also within the network: a card must not ask for all memory
+MOST_VALUES = 2**24  # largest image, also within the network: a card must not ask for all memory
 
 Side = Annotated[int, Field(ge=1, le=100_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -98,12 +98,13 @@ class ModelCard(BaseModel):
 def values_inside(shape: tuple[int, int, int], channels: int, stem: Stem) -> int:
     """The most values of one image before and after a network's stem."""
     height, width = shape[1:]
-    widest = 3 * channels if stem == "cifar" else -(-channels // 8)  # of the image's own pixels
+    # Channels at the image's own resolution.
+    widest = 3 * channels if stem == "cifar" else -(-channels // 8)
     return max(shape[0], widest) * height * width
 
 
 def _checksum(fields: Mapping[str, Any]) -> str:
-    """Of the values, however they are written."""
+    """The checksum of the values, however they are written."""
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 

@@ -15,7 +15,7 @@ class Confusion:
 
 
 def confusions(counts: Sequence[Sequence[int]], most: int) -> tuple[Confusion, ...]:
-    """By number of images, then by share of the class; `counts` has a row for each true class."""
+    """The largest confusions first; `counts` has a row for each true class."""
     pairs = [
         Confusion(true, predicted, count, count / sum(row))
         for true, row in enumerate(counts)

@@ -57,7 +57,7 @@ class Evaluation:
     threads: int
     batch: int  # The largest that fitted into memory.
     seconds: float  # Duration of the pass over all images, reading included.
-    speeds: tuple[Speed, ...]  # With a batch of 1 and of `batch`, if measured.
+    speeds: tuple[Speed, ...]  # Speeds with a batch of 1 and of `batch`, if measured.
 
     @property
     def images(self) -> int:

@@ -38,7 +38,7 @@ def check_accelerator(accelerator: str) -> str:
 
 @contextmanager
 def evaluating(model: Model) -> Generator[None]:
-    """With the model in evaluation mode."""
+    """Keep the model in evaluation mode within it."""
     was_training = model.training
     model.eval()
     try:

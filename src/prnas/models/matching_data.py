@@ -46,7 +46,7 @@ def data_settings(
     if root is not None:
         settings["root"] = root
     elif isinstance(path := settings.get("root"), str) and not is_folder(expanded(path)):
-        del settings["root"]  # That of another computer: the default folder is tried.
+        del settings["root"]  # A folder of another computer: the default one is tried.
     _, height, width = card.input_shape
     settings["image_size"] = height if height == width else None
     return {**DataConfig().model_dump(include=set(KEYS)), **settings}

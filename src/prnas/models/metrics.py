@@ -1,4 +1,4 @@
-"""What a model got right and wrong: counts, and a few lines of arithmetic on them."""
+"""Metrics of a model: counts of right and wrong predictions, and arithmetic on them."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How quick a network is on this device: a call again and again, each one timed to its end."""
+"""The speed of a network on this device: a call is repeated, and each timed to its end."""
 
 import time
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def measure(
 ) -> Speed:
     """Time a call of a batch: first untimed, to warm up, then for about `SECONDS`.
 
-    `synchronize` waits until the device is done, so that its work is timed and not the asking.
+    `synchronize` waits until the device is done, so that its work is timed, not only its start.
     """
     start = clock()
     while True:
@@ -63,7 +63,7 @@ def measure(
 
 
 def synchronizer(device: torch.device) -> Callable[[], object]:
-    """What waits for a device. On the CPU, a call is done when it returns."""
+    """A function that waits for a device. On the CPU, a call is done when it returns."""
     if device.type == "cuda":
         return lambda: torch.cuda.synchronize(device)
     if device.type == "mps":

@@ -21,7 +21,7 @@ from prnas.space.network_plan import (
     num_stem_channels,
     output_widths,
     plan_cells,
-    reduction_places,
+    reduction_positions,
 )
 from prnas.space.schedule import MIN_CELLS
 from prnas.space.shape import Output
@@ -37,12 +37,12 @@ def paths(x: Tensor, probability: float, generator: torch.Generator | None) -> T
 def mask(
     x: Tensor, shape: Sequence[int], probability: float, generator: torch.Generator | None
 ) -> Tensor:
-    """Of `shape`, for multiplying `x`: zero with `probability`, and keeping the mean."""
+    """A mask of `shape` to multiply `x` by: zero with `probability`, and keeping the mean."""
     keep = 1 - probability
     # Drawn where the generator lives (the CPU), so that every device drops the same.
-    index = generator.device if generator is not None else x.device
-    kept = torch.empty(shape, dtype=x.dtype, device=index).bernoulli_(keep, generator=generator)
-    return to_device(kept / keep, x.device)
+    device = generator.device if generator is not None else x.device
+    drawn = torch.empty(shape, dtype=x.dtype, device=device).bernoulli_(keep, generator=generator)
+    return to_device(drawn / keep, x.device)
 
 
 class Cell(nn.Module):
@@ -86,18 +86,18 @@ class Cell(nn.Module):
             states = [module(x, True) for module, x in pairs]
         rectified: dict[int, Tensor] = {}  # once for all operations that want it
         for inputs, node in zip(self.inputs, self.operations, strict=True):
-            parts: list[tuple[Tensor, Tensor | None]] = []
+            terms: list[tuple[Tensor, Tensor | None]] = []
             for source, operation in zip(inputs, node.children(), strict=True):
                 if isinstance(operation, ReluFirst | ConvChain):
                     if source not in rectified:
                         rectified[source] = F.relu(states[source])
-                    part = operation(rectified[source], True)
+                    term = operation(rectified[source], True)
                 else:
-                    part = operation(states[source])
+                    term = operation(states[source])
                 drops = drop_probability > 0 and not isinstance(operation, nn.Identity)
-                drop_mask = paths(part, drop_probability, generator) if drops else None
-                parts.append((part, drop_mask))
-            states.append(_sum(parts))
+                drop_mask = paths(term, drop_probability, generator) if drops else None
+                terms.append((term, drop_mask))
+            states.append(_sum(terms))
         out = joined([states[state] for state in self.concat], self.output)
         if not rectify:
             return out
@@ -118,15 +118,15 @@ def joined(nodes: Sequence[Tensor], output: Output) -> Tensor:
             return nodes[-1]
 
 
-def _sum(parts: Sequence[tuple[Tensor, Tensor | None]]) -> Tensor:
+def _sum(terms: Sequence[tuple[Tensor, Tensor | None]]) -> Tensor:
     """The sum of images, each times its mask if there is one, in as few passes as can be."""
-    if len(parts) != 2:
-        total, factor = parts[0]
+    if len(terms) != 2:
+        total, factor = terms[0]
         total = total if factor is None else total * factor
-        for part, factor in parts[1:]:
-            total = total + part if factor is None else torch.addcmul(total, part, factor)
+        for term, factor in terms[1:]:
+            total = total + term if factor is None else torch.addcmul(total, term, factor)
         return total
-    (first, first_mask), (second, second_mask) = parts
+    (first, first_mask), (second, second_mask) = terms
     if first_mask is None:
         first, first_mask, second, second_mask = second, second_mask, first, first_mask
     if first_mask is None:
@@ -252,7 +252,7 @@ class Network(nn.Module):
         self.rectifies = shape.network == "darts"  # what cells read
         self.blocks = residual_blocks(plans)
         self.cells = nn.ModuleList(Cell(genotype.cell(plan.role), plan, output) for plan in plans)
-        self.auxiliary_index = reduction_places(cells)[1]
+        self.auxiliary_index = reduction_positions(cells)[1]
         self.auxiliary = None
         if auxiliary:
             plan = plans[self.auxiliary_index]

@@ -228,7 +228,7 @@ def _try(op: Operation, make: Callable[[int, int], nn.Module]) -> None:
 
 
 def projections(plan: CellPlan, inputs: int, affine: bool) -> list[nn.Module]:
-    """What brings the outputs of `inputs` earlier cells to a cell's size and channel count."""
+    """Modules that bring outputs of `inputs` earlier cells to a cell's size and channels."""
     if not plan.projects:
         return []
     last = ReluConvBN(plan.c_last, plan.channels, affine)

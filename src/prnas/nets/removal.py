@@ -1,4 +1,4 @@
-"""How well a supernet does without some of its candidates, image by image.
+"""The scores of a supernet without some of its candidates, image by image.
 
 Many sets of candidates to leave out are tried on the same images, and what they share is computed
 once: the stem, every cell before the first that differs, and in that one every node before the
@@ -35,7 +35,7 @@ class CandidateIndex:
 
 @dataclass(frozen=True, slots=True)
 class ImageScores:
-    """For each set of removed candidates (rows) and each image (columns)."""
+    """Losses and hits for each set of removed candidates (rows) and each image (columns)."""
 
     loss: Tensor  # cross entropy
     correct: Tensor  # whether the prediction is right
@@ -88,17 +88,21 @@ class Trunk:
         self.logits = supernet.classified(last)
 
     def logits_without(self, removed: frozenset[CandidateIndex], renormalise: bool) -> Tensor:
-        removed = frozenset(one for one in removed if one.role in self.first)
+        removed = frozenset(candidate for candidate in removed if candidate.role in self.first)
         if not removed:
             return self.logits
         cells = self.supernet.search_cells
         mixing, active = self._remaining(removed, renormalise)
         start, last, shared = min(
-            (self.first[one.role] for one in removed), key=lambda first: first[0]
+            (self.first[candidate.role] for candidate in removed), key=lambda first: first[0]
         )
         cell = cells[start]
         positions = cell.pools.positions
-        node = min(positions[one.edge][0] for one in removed if one.role == cell.plan.role)
+        node = min(
+            positions[candidate.edge][0]
+            for candidate in removed
+            if candidate.role == cell.plan.role
+        )
         states = shared[:node]
         cell.add_nodes(states, mixing[cell.plan.role], None, active[cell.plan.role])
         before_last, last = last, cell.joined(states)
@@ -118,22 +122,22 @@ class Trunk:
         for role in mixing:
             remaining: list[tuple[int, ...]] = []
             for edge, weights in enumerate(self.mixing[role]):
-                kept = [
+                indices = [
                     index
                     for index in range(len(weights))
                     if CandidateIndex(role, edge, index) not in removed
                 ]
-                if renormalise and kept and len(kept) < len(weights):
-                    rest = weights[kept].sum()  # 0 if all weight was on those that are left out
+                if renormalise and indices and len(indices) < len(weights):
+                    rest = weights[indices].sum()  # 0 if all weight was on those that are left out
                     mixing[role][edge] = weights * torch.where(rest > 0, weights.sum() / rest, 1)
-                remaining.append(tuple(kept))
+                remaining.append(tuple(indices))
             active[role] = tuple(remaining)
         return mixing, active
 
 
 @dataclass(frozen=True, slots=True)
 class PassCosts:
-    """What passes cost, in units of a whole pass for one image, by multiply-accumulates.
+    """The costs of passes, in units of a whole pass for one image, by multiply-accumulates.
 
     `shares`: for each edge, a pass without some of its candidates. `overhead`: what a whole pass
     costs on top of its images, since each candidate takes some time however few they are.
@@ -144,8 +148,8 @@ class PassCosts:
 
 
 def pass_costs(supernet: Supernet, pixels: Pixels) -> PassCosts:
-    """For images of that size."""
-    costs: list[dict[int, int]] = []  # of each cell, by node
+    """The costs of passes for images of that size."""
+    costs: list[dict[int, int]] = []  # multiply-accumulates of each cell, by node
     first: dict[Role, int] = {}
     candidates = 0
     for index, cell in enumerate(supernet.search_cells):

@@ -1,4 +1,4 @@
-"""What candidates of a supernet are worth to first order, all of them by one backward pass."""
+"""Saliency: the worth of all candidates of a supernet to first order, by one backward pass."""
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from prnas.space.genotype import Role
 def saliencies(
     supernet: Supernet, images: Tensor, labels: Tensor, *, renormalise: bool = False
 ) -> dict[Role, list[Tensor]]:
-    """By how much the mean loss rises without each candidate, as its gradient foretells.
+    """The rise of the mean loss without each candidate, as its gradient predicts it.
 
     That is minus the mixing weight times the loss's gradient by it; with `renormalise`, also what
     the others on the edge bring by growing to the same sum. A tensor for each edge. Batch
@@ -41,5 +41,6 @@ def _rises(weights: Tensor, gradient: Tensor | None, renormalise: bool) -> Tenso
         return -own
     others = own.sum() - own
     rest = weights.sum() - weights
-    grown = torch.where(rest > 0, weights / rest, 0)  # by this share of themselves
+    # Growth of the others, as a share of themselves.
+    grown = torch.where(rest > 0, weights / rest, 0)
     return others * grown - own

@@ -9,7 +9,7 @@ often as one likes.
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -42,13 +42,18 @@ from prnas.space.shape import Output
 # Indices of the candidates that are computed, for each edge of a cell.
 ActiveCell = tuple[tuple[int, ...], ...]
 _PlanKey = tuple[int, int, int, bool, tuple[tuple[int, ...], ...] | None]
-_MOST_PLANS = 4096  # of nodes with sampled candidates; beyond them all are made again
+_MOST_PLANS = 4096  # plans of sampled nodes that are cached; beyond them all are made again
+
+
+FeatureName = Literal[
+    "raw", "relu", "every second", "factorized", "phases", "max", "avg", "dropped", "module"
+]
 
 
 class Feature(NamedTuple):
     """What a candidate reads of a state: a name, and numbers where the name needs them."""
 
-    name: str
+    name: FeatureName
     number: int = 0
     candidate: int = 0
 
@@ -103,7 +108,7 @@ class SearchCell(nn.Module):
         )
         self.pool_bns = nn.ModuleDict()
         self._match_pool_bns()
-        self._edges: dict[int, list[int]] = {}  # into each node
+        self._edges: dict[int, list[int]] = {}  # edges into each node
         for edge, (state, _) in enumerate(pools.positions):
             self._edges.setdefault(state, []).append(edge)
         self._plans: dict[_PlanKey, NodePlan] = {}
@@ -314,7 +319,7 @@ class SearchCell(nn.Module):
                 return FACTORIZED, [_pointwise_link(module)]
             case Skip():
                 return (Feature("dropped", edge, index) if dropping else RAW), []
-            case _:
+            case _:  # any other operation: its module runs as it is
                 return Feature("module", edge, index), []
 
 
@@ -344,9 +349,11 @@ class StateFeatures(dict[Feature, Tensor]):
         self[feature] = tensor = self._compute(*feature)
         return tensor
 
-    def _compute(self, name: str, number: int, candidate: int) -> Tensor:
+    def _compute(self, name: FeatureName, number: int, candidate: int) -> Tensor:
         x = self[RAW]
         match name:
+            case "raw":
+                return x
             case "relu":
                 return F.relu(x)
             case "every second":
@@ -361,9 +368,8 @@ class StateFeatures(dict[Feature, Tensor]):
                 return self.cell.pool_bns[bn_name(self.state, name, number)](pooled)
             case "dropped":
                 return x * mask(x, x.shape, self.cell.skip_dropout, self.generator)
-            case _:
+            case "module":
                 module = self.cell.operations[number][candidate]  # pyright: ignore[reportIndexIssue]
-                # Any other operation runs as it is.
                 output = module(self[RELU], True) if isinstance(module, ReluFirst) else module(x)
                 return output.contiguous(memory_format=torch.channels_last)
 

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from prnas.config.architecture import ArchitectureConfig
 from prnas.config.choices import Execution
-from prnas.config.search import ArchitectureConfig
 from prnas.nets.kernels.batch_norm import BatchNorm
 from prnas.nets.network import CifarStem, check_arguments, residual_blocks
-from prnas.nets.relaxation import Relaxation, Softmax
+from prnas.nets.relaxations import Relaxation, Softmax
+from prnas.nets.relaxations.base import Part
 from prnas.nets.search_cell import ActiveCell, SearchCell
 from prnas.nets.weights import construct
 from prnas.space.change import Change
@@ -21,8 +22,7 @@ from prnas.space.pools import Pools
 from prnas.space.schedule import MIN_CELLS
 from prnas.space.shape import Output, Role, width
 
-Part = Literal["weights", "architecture"]
-Active = Mapping[Role, ActiveCell]
+Active = Mapping[Role, ActiveCell | None]  # `None`: all candidates
 
 
 class Supernet(nn.Module):
@@ -61,6 +61,8 @@ class Supernet(nn.Module):
         self.bn = BatchNorm(c_out) if shape.network == "residual" else None
         self.classifier = nn.Linear(c_out, classes)
         self.architecture = nn.ModuleDict({role: nn.ParameterList() for role in pools.roles})
+        # The mixing weights of the last pass, within `training_only`; else there are none.
+        self.mixed: dict[Role, list[Tensor]] = {}
 
     @property
     def search_cells(self) -> list[SearchCell]:
@@ -100,9 +102,11 @@ class Supernet(nn.Module):
         frozen = [weight for weight in rest if weight.requires_grad]
         for weight in frozen:
             weight.requires_grad_(False)
+        before, self.relaxation.trained = self.relaxation.trained, parts
         try:
             yield [weight for part in parts for weight in parameters[part]]
         finally:
+            self.relaxation.trained, self.mixed = before, {}
             for weight in frozen:
                 weight.requires_grad_(True)
 
@@ -114,11 +118,14 @@ class Supernet(nn.Module):
             cell.skip_dropout = probability
 
     def reset_architecture(self) -> None:
-        """Weigh all candidates of every edge equally."""
+        """Architecture weights as a cycle begins: all candidates of an edge weigh the same."""
         like = self.classifier.weight
+        self.relaxation.pools = self.pools
         for role in self.pools.roles:
             sizes = [len(edge.candidates) for edge in self.pools.cell(role).edges]
-            self.architecture[role] = nn.ParameterList(like.new_zeros(size) for size in sizes)
+            self.architecture[role] = nn.ParameterList(
+                self.relaxation.initial(size, like) for size in sizes
+            )
         self.relaxation.reset(self.pools, like)
 
     def evolve(
@@ -136,19 +143,34 @@ class Supernet(nn.Module):
         self.pools = after
         self.reset_architecture()
 
+    def all_architecture_weights(self) -> dict[Role, list[nn.Parameter]]:
+        """The architecture weights of all edges."""
+        return {role: self.architecture_weights(role) for role in self.pools.roles}
+
     def penalty(self) -> Tensor | None:
         """The relaxation's term of the architecture weights' loss, if it has one."""
-        weights: dict[Role, list[nn.Parameter]] = {
-            role: self.architecture_weights(role) for role in self.pools.roles
-        }
-        return self.relaxation.penalty(weights)
+        return self.relaxation.penalty(self.all_architecture_weights())
+
+    @torch.no_grad()
+    def project(self) -> None:
+        """After an architecture step: bring architecture weights back to where they may be."""
+        self.relaxation.project(self.all_architecture_weights())
+
+    @torch.no_grad()
+    def judged(self) -> dict[Role, list[Tensor]]:
+        """What stands for the architecture weights at a cycle's end."""
+        weights = self.all_architecture_weights()
+        return {role: self.relaxation.judged(role, weights[role]) for role in weights}
 
     def mixing(self, generator: torch.Generator | None = None) -> dict[Role, list[Tensor]]:
         """The mixing weights of all candidates, edge by edge."""
-        return {
+        mixing: dict[Role, list[Tensor]] = {
             role: self.relaxation.mix(role, self.architecture_weights(role), generator)
             for role in self.pools.roles
         }
+        if self.relaxation.trained:
+            self.mixed = mixing
+        return mixing
 
     def forward(
         self,
@@ -157,7 +179,9 @@ class Supernet(nn.Module):
         active: Active | None = None,
         mixing: Mapping[Role, list[Tensor]] | None = None,
     ) -> Tensor:
-        """Logits. Only `active` candidates are computed, of all cells of a role; by default, all.
+        """Logits. Only `active` candidates are computed, of all cells of a role.
+
+        By default, those that the relaxation says, which are all unless it samples or prunes some.
 
         The weights of the others get no gradient (`None`), and their running statistics stay.
         Candidates are mixed by `mixing`, if it is there, and not as the relaxation says.
@@ -165,6 +189,8 @@ class Supernet(nn.Module):
         images = images.contiguous(memory_format=torch.channels_last)
         if mixing is None:
             mixing = self.mixing(generator)
+            if active is None:
+                active = self._active(mixing)
         before_last, last = self.stem(images)
         for index, cell in enumerate(self.search_cells):
             before_last, last = self.entering(index, before_last, last)
@@ -173,8 +199,14 @@ class Supernet(nn.Module):
             before_last, last = last, cell(before_last, last, mixing[role], generator, chosen)
         return self.classified(last)
 
+    def _active(self, mixing: Mapping[Role, list[Tensor]]) -> Active | None:
+        active: dict[Role, ActiveCell | None] = {
+            role: self.relaxation.active(role, edges) for role, edges in mixing.items()
+        }
+        return active if any(cell is not None for cell in active.values()) else None
+
     def entering(self, index: int, before_last: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
-        """What a cell reads: its inputs, or what a residual block before it makes of the last."""
+        """The inputs of a cell; a residual block before it replaces the last one."""
         if str(index) not in self.blocks:
             return before_last, last
         x = self.blocks[str(index)](last)

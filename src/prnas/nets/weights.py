@@ -29,18 +29,20 @@ def initialize(module: nn.Module, generator: torch.Generator) -> None:
 
     A module that has parameters or buffers of another kind says its own by a method `initialize`.
     """
-    for part in module.modules():
-        if own := getattr(part, "initialize", None):
+    for layer in module.modules():
+        if own := getattr(layer, "initialize", None):
             own(generator)
-        elif isinstance(part, nn.Conv2d | nn.Linear):
-            draw_weight(part.weight, generator)
-            if part.bias is not None:
-                bound = 1 / math.sqrt(part.weight[0].numel())
-                nn.init.uniform_(part.bias, -bound, bound, generator=generator)
-        elif isinstance(part, nn.BatchNorm2d):
-            part.reset_parameters()  # constants
-        elif any(True for _ in chain(part.parameters(recurse=False), part.buffers(recurse=False))):
-            name = type(part).__name__
+        elif isinstance(layer, nn.Conv2d | nn.Linear):
+            draw_weight(layer.weight, generator)
+            if layer.bias is not None:
+                bound = 1 / math.sqrt(layer.weight[0].numel())
+                nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+        elif isinstance(layer, nn.BatchNorm2d):
+            layer.reset_parameters()  # constants
+        elif any(
+            True for _ in chain(layer.parameters(recurse=False), layer.buffers(recurse=False))
+        ):
+            name = type(layer).__name__
             raise TypeError(f"no initialisation is known for {name}: no initialize(generator)")
 
 

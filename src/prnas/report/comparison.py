@@ -15,7 +15,7 @@ from prnas.report.training_view import TrainingView, confusion_of
 from prnas.report.view import View, phrase
 from prnas.space.analysis.distance import edit_distance
 
-MOST_NODES = 8  # of cells whose edit distance is computed: with more it takes too long
+MOST_NODES = 8  # edit distances of larger cells are left out: they take too long
 KINDS = (SearchView, TrainingView)
 SUPERNETS = (
     "Accuracies and losses of these searches are not shown beside each other. They are those of "
@@ -31,7 +31,7 @@ NOT_SCIENCE = (
     *("validation.batch", "testing.batch"),
 )
 ALWAYS_SHOWN = ("data.name", "space.name", "network.cells", "network.channels")
-MOST_KEYS = 40  # of those that differ
+MOST_KEYS = 40  # keys that differ and are listed
 LONGEST_VALUE = 120
 Rows = list[tuple[str, list[str]]]  # a label, and a value for each config
 
@@ -125,7 +125,7 @@ def _results(kind: type[View], groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def _range(strips: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
-    """What all strips have room in, so that they can be compared by eye."""
+    """An axis with room for all strips, so that they can be compared by eye."""
     if not strips:
         return None
     values = [value for strip in strips for _, value in strip["dots"]]
@@ -167,7 +167,7 @@ def _confusions(groups: Sequence[Group], names: Sequence[str]) -> Iterator[dict[
 
 
 def _distances(views: Sequence[View]) -> list[list[int | None]] | None:
-    """Between every two genotypes; none if fewer than two runs have one."""
+    """Edit distances between every two genotypes; none if fewer than two runs have one."""
     genotypes = [(number, view.genotype) for number, view in enumerate(views) if view.genotype]
     if len(genotypes) < 2:
         return None

@@ -49,9 +49,9 @@ class Cycles:
 
     def add(self, record: CycleRecord) -> None:
         change = Change.from_json(record.change)
-        for found in (change.roles, record.pools, record.architecture_weights):
-            if set(found) != set(self.roles):
-                what = f"its cells must be {' and '.join(self.roles)}, got {', '.join(found)}"
+        for cells in (change.roles, record.pools, record.architecture_weights):
+            if set(cells) != set(self.roles):
+                what = f"its cells must be {' and '.join(self.roles)}, got {', '.join(cells)}"
                 raise FormatError([f"cycle {record.cycle}: {what:.200}"])
         discoverable = record.statistics.get("discoverable")
         self.discoverable = discoverable if type(discoverable) is int else self.discoverable
@@ -67,11 +67,11 @@ class Cycles:
             if not self.pools[role]:
                 self._set(role, edges)
             rows = zip(edges, weights, changes, strict=True)
-            found = _evidence(record.evidence, role, edges, record.cycle)
+            measured = _evidence(record.evidence, role, edges, record.cycle)
             self._steps[role].append(
                 [
                     [*self._edge(*row, record.cycle), *([edge] if edge else [])]
-                    for row, edge in zip(rows, found, strict=True)
+                    for row, edge in zip(rows, measured, strict=True)
                 ]
             )
             self.parents[role].append(rounded(statistics.parent_probability(changes)))
@@ -160,22 +160,22 @@ def _evidence(
     kinds = {name: worths for name, worths in kinds.items() if worths}
     measured = [[len(edge.mean) for edge in worths] for worths in kinds.values()]
     errors = [[len(edge.error) for edge in worths] for worths in kinds.values()]
-    if any(found != sizes for found in [*measured, *errors]) or len(decisions) != len(sizes):
+    if any(lengths != sizes for lengths in [*measured, *errors]) or len(decisions) != len(sizes):
         raise FormatError([f"cycle {cycle}: the evidence fits the {role} cell's pools no more"])
-    found: list[dict[str, Any] | None] = []
+    rows: list[dict[str, Any] | None] = []
     for number, decision in enumerate(decisions):
         edge: dict[str, Any] = {
             name: [
-                None if one[0] is None else list(map(rounded, one))
-                for one in zip(worths[number].mean, worths[number].error, strict=True)
+                None if pair[0] is None else list(map(rounded, pair))
+                for pair in zip(worths[number].mean, worths[number].error, strict=True)
             ]
             for name, worths in kinds.items()
         }
         if decision is not None:
             numbers = map(rounded, (decision.difference, decision.error, decision.p))
             edge["decision"] = [decision.kept, decision.pruned, *numbers]
-        found.append(edge)
-    return found
+        rows.append(edge)
+    return rows
 
 
 def _operation(label: str) -> Operation:
@@ -191,7 +191,7 @@ def _after(ops: Iterable[Operation], change: EdgeChange) -> list[Operation]:
 
 
 def _initial(nodes: int | None, labels: Sequence[Any], shape: CellShape) -> Edges:
-    """What the first cycle trains, if the config says it; the first record says it anyway."""
+    """The pools of the first cycle, if the config has them; its record has them in any case."""
     if nodes is None or not 1 <= nodes <= MAX_NODES:
         return []
     try:

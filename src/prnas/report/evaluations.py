@@ -21,7 +21,8 @@ class Evaluations:
     def __init__(
         self, final: dict[NetworkKind, tuple[int, int]], classes: int, output: Output
     ) -> None:
-        self._final, self._classes, self._output = final, classes, output
+        self._final, self._classes = final, classes
+        self._output: Output = output
         self.scores: list[float] = []
         self.parents: list[int | None] = []
         self.parameters: list[int | None] = []

@@ -62,7 +62,7 @@ DASH_UNIT = 1.8  # pixels: the width of lines on the page, which dashes are made
 
 @dataclass(frozen=True, slots=True)
 class Epochs:
-    """What plots over epochs share: where they end, and the cycles in the background.
+    """The common part of plots over epochs: their end, and the cycles in the background.
 
     `same_lines`: all have lines of the same names, so that one legend does for a figure.
     """
@@ -103,7 +103,7 @@ def comparison_figures(views: Sequence[View]) -> Files:
 
 
 def _named(label: str, numbers: Sequence[int], num_configs: int) -> str:
-    """What a line is called: what it is the mean of, if of several runs."""
+    """The name of a line, with the number of runs if it is a mean."""
     if len(numbers) == 1:
         return label
     return f"{label} (n = {len(numbers)})" if num_configs > 1 else f"mean ± sd, n = {len(numbers)}"
@@ -151,7 +151,7 @@ def _results(name: str, views: Sequence[View], configs: Mapping[str, Sequence[in
 def _confusions(
     name: str, views: Sequence[View], groups: Iterable[Sequence[int]]
 ) -> Iterator[tuple[str, Picture]]:
-    """What classes were taken for, each config's seeds together."""
+    """Confusion matrices, each config's seeds together."""
     listed = list(groups)
     for i, numbers in enumerate(listed):
         trainings = [view for n in numbers if isinstance(view := views[n], TrainingView)]
@@ -194,7 +194,7 @@ def _style() -> Generator[None]:
 
 
 def _pictures(view: View) -> Iterator[tuple[str, Picture]]:
-    """What prnas lays out itself: the cells, and what classes were taken for."""
+    """Pictures that prnas draws itself: cells and confusion matrices."""
     if view.genotype is not None:
         for role in view.genotype.roles:
             yield f"cell-{role}", draw_cell(view.genotype.cell(role))

@@ -35,14 +35,14 @@ def escaped_json(data: Any) -> str:
 
 def policy(live: bool) -> str:
     """Our script and our style, by their checksums; no network but the live page's own server."""
-    parts = [
+    rules = [
         "default-src 'none'",
         f"script-src '{_checksum(_joined(SCRIPTS))}'",
         f"style-src '{_checksum(_joined(STYLES))}'",
         "base-uri 'none'",
         "form-action 'none'",
     ]
-    return "; ".join([*parts, "connect-src 'self'"] if live else parts)
+    return "; ".join([*rules, "connect-src 'self'"] if live else rules)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""From runs to a page: of a run, of several, or of a folder of seeds."""
+"""The page of a run, of several, or of a folder of seeds."""
 
 import re
 import shlex
@@ -39,7 +39,7 @@ class GroupInfo:
 
 
 def page_data(views: Sequence[View], group: GroupInfo | None = None) -> dict[str, Any]:
-    """What the page of one run, or of several, is made from."""
+    """The data of the page of one run or of several."""
     runs = [view.data() for view in views]
     data: dict[str, Any] = {
         "runs": runs,
@@ -53,7 +53,7 @@ def page_data(views: Sequence[View], group: GroupInfo | None = None) -> dict[str
         return {**data, "curves": {kind: _curves(views, sections(plots_of(views[0]), kind))}}
     names = unique_names([view.info.name for view in views])
     compared = comparison(views, runs, names)
-    for run in runs:  # of every edge's pools, and of single matrices, a comparison shows nothing
+    for run in runs:  # a comparison shows neither edges' pools nor single matrices
         run.pop("cycles", None)
         run.pop("confusion", None)
     curves: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def write_page(
 
 
 def _several_head(views: Sequence[View], group: GroupInfo | None) -> dict[str, Any]:
-    """What all the runs have in common, and what to do with a group as a whole."""
+    """Facts that all the runs have in common, and commands for a group as a whole."""
     first, *others = [view.data()["facts"] for view in views]
     common = [fact for fact in first if all(fact in other for other in others)]
     facts = [(label, text) for label, text in common if label not in OWN]

@@ -29,7 +29,7 @@ class Format:
     """How values are written: by functions of the page's script, and in a figure in a unit."""
 
     name: str
-    tick: str  # at the axis
+    tick: str  # format of the numbers at the axis
     unit: str = ""
     scale: float = 1.0
     whole: bool = False  # counts, which have no ticks between them
@@ -261,7 +261,7 @@ def _batch_steps(view: View, line: Line) -> Line:
 
 
 def _share(what: str, name: str) -> PoolValue:
-    """Of a pool: 0 for what it has none of, nothing if it has none of all."""
+    """A share of a pool: 0 if it holds none of the kind, nothing if it holds none of any kind."""
     return lambda pool: pool[what].get(name, 0.0) if pool[what] else None
 
 

@@ -43,7 +43,7 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def read_group(folder: Path) -> GroupInfo | None:
-    """What a folder of seeds says of itself; none for the folder of a run."""
+    """The group of a folder of seeds; none for the folder of a run."""
     if is_run(folder):
         return None
     try:
@@ -56,7 +56,7 @@ def read_group(folder: Path) -> GroupInfo | None:
 
 
 def read_info(folder: Path, name: str | None = None) -> RunInfo:
-    """What is known of a run beside its records; `name`: if it is not that of its folder."""
+    """The facts of a run beside its records; `name`: if it is not that of its folder."""
     config = integrity.read_config_data(folder / CONFIG)
     path, sessions = folder / ENVIRONMENT, ()
     with suppress(UserError):  # it only informs: without it the run is shown all the same

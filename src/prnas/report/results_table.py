@@ -31,7 +31,7 @@ def latex_text(text: str) -> str:
 def config_names(
     views: Sequence[View], groups: Sequence[Sequence[int]], longest: int = LONGEST_NAME
 ) -> list[str]:
-    """What configs are called: like their folder or single run, else by the page's letters."""
+    """The names of configs: those of their folder or single run, else the page's letters."""
     names: list[str] = []
     for i, numbers in enumerate(groups):
         runs = [views[number].info.name for number in numbers]
@@ -42,11 +42,11 @@ def config_names(
 
 
 def results(views: Sequence[View]) -> list[dict[str, Any]]:
-    """Of each config, searches first: its name and runs, and mean and deviation over its seeds.
+    """A row for each config, searches first: name, runs, mean and deviation over its seeds.
 
     Accuracies of supernets of several configs are left out: they do not compare.
     """
-    found: list[dict[str, Any]] = []
+    table: list[dict[str, Any]] = []
     for kind in ("search", "training"):
         same = [view for view in views if view.kind == kind]
         data = [view.data() for view in same]
@@ -57,7 +57,7 @@ def results(views: Sequence[View]) -> list[dict[str, Any]]:
             values = dict(group.values)
             if not comparable:
                 values[group.result] = None
-            found.append(
+            table.append(
                 {
                     "kind": kind,
                     "config": name,
@@ -66,7 +66,7 @@ def results(views: Sequence[View]) -> list[dict[str, Any]]:
                     **values,
                 }
             )
-    return found
+    return table
 
 
 def to_latex(views: Sequence[View]) -> str:
@@ -98,7 +98,7 @@ def _table(rows: Sequence[Mapping[str, Any]], result: _Column) -> str:
 
 
 def decimals_of(value: float) -> int:
-    """So many that three digits of a number count: two of 3.35, four of 0.0643, none of 650."""
+    """Decimals for three significant digits: two for 3.35, four for 0.0643, none for 650."""
     return max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
 
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any, get_args
 
-from prnas.config.search import RELAXATIONS
+from prnas.config.architecture import RELAXATIONS
 from prnas.data.catalog import ABOUT
 from prnas.io.errors import FormatError
 from prnas.report.cycles import Cycles
@@ -11,7 +11,14 @@ from prnas.report.evaluations import Evaluations
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.certainty import verdict
-from prnas.runs.records import CycleRecord, EvaluationRecord, GenotypeRecord, Record
+from prnas.runs.records import (
+    CycleRecord,
+    EvaluationRecord,
+    FitRecord,
+    GenotypeRecord,
+    Record,
+)
+from prnas.space.fitting import in_short
 from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import DATA_SETS, truth_of
 from prnas.space.network_size import network_size
@@ -21,7 +28,7 @@ from prnas.space.shape import DARTS, CellShape, NetworkKind, Output, shape_from_
 # Channels and cells of the final network whose size is shown, as in the paper and NAS-Bench-201's.
 FINAL: dict[NetworkKind, tuple[int, int]] = {"darts": (36, 20), "residual": (16, 15)}
 IMAGE = 32  # pixels, of the image that the MACs are for
-ASSUMED_CLASSES = 10  # of images without a name: a search's records do not say it
+ASSUMED_CLASSES = 10  # a search's records do not say how many classes its images have
 
 
 class SearchView(View):
@@ -35,6 +42,7 @@ class SearchView(View):
         ) not in (None, "none")
         self._schedule = [] if self.by_table else _schedule(info.config)
         self._ends: list[CycleRecord] = []
+        self._fit: FitRecord | None = None
         for epochs, grace, *_ in self._schedule:
             self.bands.append(Band(self.planned, self.planned + epochs, grace))
             self.planned += epochs
@@ -55,6 +63,7 @@ class SearchView(View):
                 self.evaluations.add(record)
             case GenotypeRecord():
                 self.genotype = Genotype.from_json(record.genotype)
+                self._fit = record.fit
                 self.ended = True
             case _:
                 self.epochs.add(record)
@@ -137,7 +146,10 @@ class SearchView(View):
         truth = None if self.genotype is None else truth_of(self.genotype)
         if truth is None:
             return None
-        return [{"title": one.title, **asdict(truth.data_sets[one.name])} for one in DATA_SETS]
+        return [
+            {"title": data_set.title, **asdict(truth.data_sets[data_set.name])}
+            for data_set in DATA_SETS
+        ]
 
     def _facts(self) -> Facts:
         config = self.info.config
@@ -165,6 +177,7 @@ class SearchView(View):
             ("Scoring", self._scoring()),
             ("Searcher", self._method()),
             ("How sure", verdict(self._ends) if self.ended else None),
+            ("Final network", self._limits_kept()),
         )
 
     def _method(self) -> str | None:
@@ -172,8 +185,13 @@ class SearchView(View):
         method = text_at(self.info.config, "searcher.method")
         return None if method in (None, "none") else f"{method}, by the supernet"
 
+    def _limits_kept(self) -> str | None:
+        """What the final network costs, where there are limits on it."""
+        fit = self._fit
+        return None if fit is None else in_short(fit.limits, fit.cost, fit.fits, len(fit.given_up))
+
     def _scoring(self) -> str | None:
-        """By what candidates were judged, where it is not their weights alone."""
+        """The measure by which candidates were judged, where it is not their weights alone."""
         scoring = text_at(self.info.config, "architecture.scoring")
         return None if scoring in (None, "weights") else scoring
 
@@ -187,7 +205,7 @@ class SearchView(View):
 
 
 def _shape(config: Any) -> CellShape:
-    """What cells look like; as in DARTS if the config does not say it, or not legibly."""
+    """The shape of the cells; that of DARTS if the config has none that can be read."""
     try:
         return shape_from_data(pick(config, "network.shape") or "darts")
     except FormatError:
@@ -204,8 +222,8 @@ def _schedule(config: Any) -> list[list[int]]:
 def _limits(limits: Any) -> str:
     """'kernels 3 to 7, dilation to 2, depth to 1, width to 1'."""
     least, most = whole_at(limits, "kernel_min"), whole_at(limits, "kernel_max")
-    parts = [phrase("kernels {} to {}", least, most)]
+    texts = [phrase("kernels {} to {}", least, most)]
     for name in ("dilation", "depth", "width"):
         most = whole_at(limits, f"{name}_max")
-        parts.append("" if most is None else f"{name} to {most}")
-    return ", ".join(filter(None, parts))
+        texts.append("" if most is None else f"{name} to {most}")
+    return ", ".join(filter(None, texts))

@@ -20,7 +20,7 @@ from prnas.report.read_run import RunFollower, read_group, runs_in
 from prnas.runs.names import REPORT
 
 MOST_CONNECTIONS = 32
-SECONDS = 15.0  # for a whole request and its answer
+SECONDS = 15.0  # time limit of a request and its answer
 DATA = "data.json"
 HEADERS = {
     "Content-Security-Policy": f"{policy(live=True)}; frame-ancestors 'none'",
@@ -32,9 +32,9 @@ HEADERS = {
 
 
 class Live(ABC):
-    """What a server shows: a page, and the data that change in it. Thread-safe.
+    """A page that a server shows, and the data that change in it. Thread-safe.
 
-    It is read when asked for, and rendered when something came.
+    The folder is read at each request; the page is rendered anew when something has changed.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
@@ -59,7 +59,7 @@ class Live(ABC):
             return render(self._data, live=True).encode()
 
     @abstractmethod
-    def part(self, folder: str) -> "Live | None":
+    def subpage(self, folder: str) -> "Live | None":
         """The page in a folder of the address, such as '/row/seed-0', if there is one."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class LiveReport(Live):
         self._followers: dict[Path, RunFollower] = {}
         self._update()
 
-    def part(self, folder: str) -> None:
+    def subpage(self, folder: str) -> None:
         """A run has no pages beneath."""
 
     def _update(self) -> None:
@@ -184,11 +184,11 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _live(self) -> Live | None:
-        """What the address names: the report, or a page beneath it, or the data of either."""
+        """The page that an address names, itself or by its data: the report, or one beneath it."""
         folder, _, file = self.path.rpartition("/")
         if not folder:
             return self.server.report if file in ("", DATA) else None
-        return self.server.report.part(folder) if file in (REPORT, DATA) else None
+        return self.server.report.subpage(folder) if file in (REPORT, DATA) else None
 
     def do_GET(self) -> None:
         if not self.path.endswith(f"/{DATA}"):
@@ -232,10 +232,10 @@ def trusted_host(values: Sequence[str], listening: str) -> bool:
     will do, but no other name. A web site that lets its own name point here (DNS rebinding) would
     come with that name.
     """
-    parts = _HOST.fullmatch(values[0].strip().lower()) if len(values) == 1 else None
-    if parts is None:
+    match = _HOST.fullmatch(values[0].strip().lower()) if len(values) == 1 else None
+    if match is None:
         return False
-    host = parts["six"] or parts["name"]
+    host = match["six"] or match["name"]
     if host in ("localhost", listening):
         return True
     try:

@@ -23,8 +23,9 @@ class TensorboardWriter:
     """Writes event files into `folder`.
 
     The step of every point is the number of epochs done; a point during an epoch counts for its
-    end. (Of a searcher's evaluations, it is their number.) TensorBoard forgets what earlier files in the folder say: a run that goes on feeds its
-    records anew, so that no point is there twice. What was given is on disk after `flush`.
+    end. Of a searcher's evaluations, it is their number. TensorBoard forgets what earlier files in
+    the folder say: a run that goes on feeds its records anew, so that no point is there twice. What
+    was given is on disk after `flush`.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -36,14 +36,14 @@ def epoch_rows(folder: Path, name: str) -> Iterator[Row]:
     start, records = _read(folder, name)
     for record in records:
         if isinstance(record, EpochRecord):
-            place = {
+            when = {
                 "cycle": record.cycle,
                 "epoch": record.epoch,
                 "total_epoch": record.total_epoch,
                 "grace": record.grace,
             }
             for part, measure, value in _measures(record):
-                yield {**start, **place, "part": part, "measure": measure, "value": value}
+                yield {**start, **when, "part": part, "measure": measure, "value": value}
 
 
 def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:
@@ -121,7 +121,7 @@ def _measured(evidence: Evidence | None, role: Role, edge: int, size: int) -> li
 
 
 def _read(folder: Path, name: str) -> tuple[Row, list[Record]]:
-    """What all rows of a run begin with, and its records, verified as for a report."""
+    """The first columns of all rows of a run, and its records, verified as for a report."""
     file = folder / RECORDS
     check_records(folder, file)
     info = read_info(folder, name)

@@ -10,9 +10,9 @@ from prnas.report.view import RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.records import Record, TrainedRecord
 from prnas.space.genotype import Genotype
 
-MOST_CLASSES = 120  # whose confusion is drawn as a matrix; of more, only the worst pairs are shown
+MOST_CLASSES = 120  # a larger confusion matrix is not drawn: only its worst pairs are shown
 WORST_PAIRS = 12
-LONGEST_NAME = 200  # of a class: a matrix cannot show more
+LONGEST_NAME = 200  # characters of a class's name: a matrix cannot show more
 
 
 class TrainingView(View):

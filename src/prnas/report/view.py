@@ -33,7 +33,7 @@ def facts_of(*facts: tuple[str, str | None]) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What is known of a run beside its records. `config` and `sessions` are plain data."""
+    """The facts of a run beside its records. `config` and `sessions` are plain data."""
 
     name: str
     folder: str
@@ -105,7 +105,7 @@ class Epochs:
 class View(ABC):
     """Takes a run's records one by one; says at any time what the page should show."""
 
-    kind: str  # of run
+    kind: str  # search or training
     result: str  # the key of the number that counts, and what people call it
     result_name: str
 
@@ -124,7 +124,7 @@ class View(ABC):
     def data(self) -> dict[str, Any]: ...
 
     def _commands(self, repeat: tuple[str, str], resume: str, then: Facts) -> Facts:
-        """To repeat the run; to watch it and go on or, once it has ended, what to do `then`."""
+        """Commands to repeat the run, to watch it and go on or, once it has ended, `then`."""
         quoted, original = self.info.quoted, original_command(self.info)
         while_it_goes = [
             ("Watch it live", f"prnas watch {quoted}"),
@@ -134,7 +134,7 @@ class View(ABC):
         return [repeat, *(then if self.ended else while_it_goes), *started]
 
     def common(self, facts: Facts, commands: Facts) -> dict[str, Any]:
-        """What all kinds of runs have: name, state, facts, commands."""
+        """The data that all kinds of runs have: name, state, facts, commands."""
         info = self.info
         seed = whole_at(info.config, "seed")
         seeds = [] if seed is None else [("Seed", str(seed))]
@@ -155,13 +155,13 @@ class View(ABC):
 
 
 def _description(config: Mapping[str, Any]) -> str:
-    """What a config says of itself; a recipe's own words are not true of other data."""
+    """A config's description; that of a recipe is not true of other data."""
     text = text_at(config, "description") or ""
     return text if recipes.data_of_description(text) in (None, text_at(config, "data.name")) else ""
 
 
 def _session_facts(info: RunInfo) -> Facts:
-    """Where and when it ran, by its environment file."""
+    """Machine and time of the run, from its environment file."""
     if not info.sessions:
         return [("Folder", info.folder)]
     last, times = info.sessions[-1], len(info.sessions) - 1
@@ -193,7 +193,7 @@ def device(session: Any) -> str:
 
 
 def original_command(info: RunInfo) -> str | None:
-    """What was typed to start the run; a program of one's own is no command to repeat it."""
+    """The command that started the run; a program of one's own is none to repeat it by."""
     words = list_at(info.sessions[0], "command") if info.sessions else []
     if not words or words[0] != "prnas":
         return None

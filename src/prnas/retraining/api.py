@@ -1,4 +1,4 @@
-"""From a genotype to a trained model, once or with several seeds, and on from where it stopped."""
+"""Training of a genotype's network: once, with several seeds, or resumed."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -26,7 +26,7 @@ from prnas.space.network_size import NetworkSize, network_size
 
 
 def learning_rate(config: RetrainConfig, epoch: int, progress: float) -> float:
-    """Of a step in `epoch`, after which `progress` epochs are done: warm-up, then cosine."""
+    """The rate of a step in `epoch`, which ends after `progress` epochs: warm-up, then cosine."""
     training = config.training
     warmup = training.warmup_epochs
     if epoch < warmup:
@@ -141,7 +141,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         return self._tested
 
     def validate(self) -> dict[str, Score]:
-        """On the test part. It is only measured: nothing is chosen by it."""
+        """Measure the score on the test part. Nothing is chosen by it."""
         epochs = self.config.training.epochs
         if not self.config.testing.includes(self.state.position.epoch, epochs):
             return {}

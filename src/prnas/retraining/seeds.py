@@ -25,13 +25,13 @@ from prnas.runs.session import Stopped
 RESULTS = "results.json"
 FORMAT, VERSION = "prnas-retrain-group", 1
 MOST_SEEDS = 1_000
-_MOST_BYTES = 1_000_000  # of a group's file
-Watchers = Callable[[int, int], Sequence[Callback]]  # of run i of n
+_MOST_BYTES = 1_000_000  # largest file of a group
+Watchers = Callable[[int, int], Sequence[Callback]]  # callbacks for run i of n
 
 
 @dataclass(frozen=True, slots=True)
 class SeedsResult:
-    """What several seeds ended with."""
+    """The results of several seeds."""
 
     folder: Path | None
     results: tuple[RetrainResult, ...]
@@ -151,5 +151,5 @@ def resume_seeds(
 
 
 def _checksum(config: Mapping[str, Any], seeds: Sequence[int]) -> str:
-    """Of all that the trainings have in common, as the config file says it, and of their seeds."""
+    """The checksum of what the trainings share, as in the config file, and of their seeds."""
     return hashlib.sha256(json.dumps([config_digest(config), list(seeds)]).encode()).hexdigest()

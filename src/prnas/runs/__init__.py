@@ -1,1 +1,1 @@
-"""What every run has: folder, checkpoints, records, processes, signals, batch size."""
+"""Everything that all runs have: folder, checkpoints, records, processes, signals, batch size."""

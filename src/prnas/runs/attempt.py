@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a forward pass has shown: the mean loss, and the number of correct predictions.
+    """The result of a forward pass: the mean loss, and the number of correct predictions.
 
     They stay on their device, so that the host need not wait for them; see `Run.optimize`.
     """
@@ -51,7 +51,7 @@ def attempt(run: "AnyRun", parts: Sequence[str], gradients: Callable[[], Outcome
     soon, so that a resumed one need not repeat this.
     """
     key = run.state.position.key("+".join(parts))
-    while run.batch.known_to_fail(key) is not None:
+    while run.batch.replayed_fall(key) is not None:
         _lower_batch(run, key)
     while True:
         streams = {part: run.streams[part].state() for part in parts}

@@ -112,7 +112,7 @@ class BatchSize:
     """The batch size under way: reset, checked every few steps, lowered when memory runs out.
 
     `images` is the most that make sense. `replay` are decisions of an earlier session, by position:
-    a resumed run repeats them, whatever memory it finds. `most` makes all processes agree; `log`
+    a resumed run repeats them, whatever memory it finds. `maximum` makes all processes agree; `log`
     gets every decision.
     """
 
@@ -121,16 +121,16 @@ class BatchSize:
         rule: BatchConfig,
         probe: MemoryProbe,
         log: Callable[[str, int], None],
-        most: Callable[[float], float],
+        maximum: Callable[[float], float],
         images: int,
         replay: Mapping[str, Sequence[int]] | None = None,
     ) -> None:
-        self.rule, self.probe, self.log, self.most = rule, probe, log, most
+        self.rule, self.probe, self.log, self.maximum = rule, probe, log, maximum
         self.largest = min(rule.max, images)
         self.replay: dict[str, list[int]] = {}
-        for index, sizes in (replay or {}).items():
+        for key, sizes in (replay or {}).items():
             if possible := [size for size in sizes if size <= rule.max]:
-                self.replay[index] = possible
+                self.replay[key] = possible
         self.batch, self.ceiling = rule.min, self.largest
 
     def restart(self) -> None:
@@ -138,33 +138,33 @@ class BatchSize:
         self.batch, self.ceiling = self.rule.min, self.largest
         self.probe.reset()
 
-    def check(self, index: str) -> bool:
+    def check(self, key: str) -> bool:
         """Adapt the batch to the memory that was used; true when it changed."""
         if self.rule.min == self.rule.max:
             return False  # fixed
         before = self.batch
-        if index in self.replay:
-            self.batch = self._sensible(self.replay[index][-1])
+        if key in self.replay:
+            self.batch = self._sensible(self.replay[key][-1])
         else:
-            used = self.most(self.probe.peak() / self.probe.total)
+            used = self.maximum(self.probe.peak() / self.probe.total)
             self.batch = next_batch(before, used, self.rule, self.ceiling)
-        self.log(index, self.batch)
+        self.log(key, self.batch)
         if self.batch != before:
             self.probe.reset()
         return self.batch != before
 
-    def known_to_fail(self, index: str) -> int | None:
+    def replayed_fall(self, key: str) -> int | None:
         """The size that an earlier run fell to next, if it ran out of memory here."""
-        return next((size for size in self.replay.get(index, ()) if size < self.batch), None)
+        return next((size for size in self.replay.get(key, ()) if size < self.batch), None)
 
-    def lower(self, index: str) -> bool:
+    def lower(self, key: str) -> bool:
         """Try less after running out of memory; false when there is no less."""
-        lower = self.known_to_fail(index) or lower_batch(self.batch, self.rule)
+        lower = self.replayed_fall(key) or lower_batch(self.batch, self.rule)
         if lower is None:
             return False
         self.ceiling = max(self.batch - 1, self.rule.min)
         self.batch = lower
-        self.log(index, lower)
+        self.log(key, lower)
         self.probe.reset()
         return True
 
@@ -172,7 +172,7 @@ class BatchSize:
         return {"batch": self.batch, "ceiling": self.ceiling}
 
     def load_state(self, state: dict[str, int]) -> None:
-        """As it was saved, or as much of it as makes sense: there may be more processes now."""
+        """Take a saved state, or as much of it as makes sense: there may be more processes now."""
         batch, ceiling = state["batch"], state["ceiling"]
         for size in (batch, ceiling):
             if type(size) is not int or not 0 <= size <= self.rule.max:

@@ -1,4 +1,4 @@
-"""How sure a search is of what it decided, in words."""
+"""The certainty of a search's decisions, in words."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ def in_short(evidence: Evidence) -> str:
 
 
 def advice(evidence: Evidence) -> str:
-    """What would make decisions surer."""
+    """Advice on how to make decisions surer."""
     more = ["more epochs a cycle", "more images"]
     if evidence.scoring in ("weights", "blend"):
         more.append("a larger architecture.travel")
@@ -45,10 +45,10 @@ def advice(evidence: Evidence) -> str:
 def verdict(cycles: Sequence[CycleRecord]) -> str | None:
     """One sentence of how sure the genotype is; `None` if nothing was measured."""
     measured = [record.evidence for record in cycles if record.evidence is not None]
-    decisions = sum(one.decisions for one in measured)
+    decisions = sum(evidence.decisions for evidence in measured)
     if not decisions:
         return None
-    last, supported = measured[-1], sum(one.supported for one in measured)
+    last, supported = measured[-1], sum(evidence.supported for evidence in measured)
     share = supported / decisions
     if share >= 0.8:
         word = "sure"
@@ -60,7 +60,7 @@ def verdict(cycles: Sequence[CycleRecord]) -> str | None:
         word = "hardly better than chance"
     said = f"{word}: {supported} of {decisions} decisions were beyond chance, {last.supported} of "
     said += f"the last {last.decisions}"
-    contradicted = sum(one.contradicted for one in measured)
+    contradicted = sum(evidence.contradicted for evidence in measured)
     if contradicted:
         said += f"; {contradicted} went against what was measured"
     return f"{said}." + ("" if share >= 0.8 else " " + advice(last))

@@ -1,4 +1,4 @@
-"""What a run ran on: versions, device, state of the sources. It informs; nothing reads it back."""
+"""The environment of a run: versions, device, state of the sources. Nothing depends on it."""
 
 import os
 import platform

@@ -51,7 +51,7 @@ def evaluate(
         run.emit("on_validating", Validating(tally.images, len(own)))
         # A single process may stop here; several stop together, after the next step.
         if run.processes.size == 1:
-            run.stop_if_asked()
+            run.stop_on_signal()
     loss, correct, number = run.processes.sum([tally.loss, tally.correct, float(tally.images)])
     if not math.isfinite(loss):
         raise faults.not_finite(run, run.weights_part, "validation loss")

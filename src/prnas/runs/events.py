@@ -11,7 +11,14 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.io.errors import suggestion
 from prnas.models.model import Model
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, EvaluationRecord, Score
+from prnas.runs.records import (
+    BatchRecord,
+    CycleRecord,
+    EpochRecord,
+    EvaluationRecord,
+    FitRecord,
+    Score,
+)
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
 
@@ -88,18 +95,19 @@ class Validating:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found. `folder` is `None` for a search that wrote nothing."""
+    """The result of a search. `folder` is `None` for a search that wrote nothing."""
 
     genotype: Genotype
     folder: Path | None
     epochs: tuple[EpochRecord, ...]
     cycles: tuple[CycleRecord, ...]
     seconds: float
+    fit: FitRecord | None = None  # What limits on the final network made of the genotype.
     evaluations: tuple[EvaluationRecord, ...] = ()  # Of a searcher, if there was one.
 
     @property
     def validation_accuracy(self) -> float | None:
-        """That of the last validation."""
+        """The accuracy of the last validation."""
         for epoch in reversed(self.epochs):
             if "validation" in epoch.scores:
                 return epoch.scores["validation"].accuracy
@@ -108,7 +116,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class RetrainResult:
-    """What a training ended with. `folder` is `None` for one that wrote nothing."""
+    """The result of a training. `folder` is `None` for one that wrote nothing."""
 
     model: Model
     folder: Path | None

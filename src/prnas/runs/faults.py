@@ -1,4 +1,4 @@
-"""What goes wrong with the numbers of a run, and the messages that say what to try."""
+"""Messages for a run that is out of memory or has numbers that are not finite: what to try."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

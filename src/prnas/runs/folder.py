@@ -164,26 +164,26 @@ class RunFolder:
             f"If it was moved, `prnas {self.config.task} --resume` goes on in its new folder."
         )
 
-    def log_decision(self, index: str, decision: int | str) -> None:
+    def log_decision(self, key: str, decision: int | str) -> None:
         """Note a decision that a resumed run has to repeat: a batch size, or how to compute."""
         path = self.path / names.DECISIONS
         with self.writing(f"write {path}"), path.open("a", encoding="utf-8") as file:
             # The line break comes first: the line before may have been torn by a kill.
-            file.write("\n" + json.dumps([index, decision, _check_sum(index, decision)]))
+            file.write("\n" + json.dumps([key, decision, _check_sum(key, decision)]))
 
     def _decisions(self, kind: type[D]) -> Iterator[tuple[str, D]]:
         """All decisions of a type, by their position; torn and damaged lines are left out."""
         for line in self._read(names.DECISIONS).splitlines():
             try:
-                index, decision, check_sum = parse_json(line)
+                key, decision, check_sum = parse_json(line)
             except (FormatError, ValueError, TypeError):
                 continue
-            types = (type(index), type(decision))
-            if types == (str, kind) and check_sum == _check_sum(index, decision):
-                yield index, decision
+            types = (type(key), type(decision))
+            if types == (str, kind) and check_sum == _check_sum(key, decision):
+                yield key, decision
 
     def execution_decisions(self) -> dict[str, str]:
-        """How supernets were decided to be computed, by position."""
+        """The recorded choices between ways to compute supernets, by position."""
         return dict(self._decisions(str))
 
     def batch_decisions(self) -> dict[str, list[int]]:
@@ -193,9 +193,9 @@ class RunFolder:
         again, after a resume, has the later decisions.
         """
         decisions: dict[str, list[int]] = {}
-        for index, batch in self._decisions(int):
+        for key, batch in self._decisions(int):
             if batch >= 1:
-                sizes = decisions.setdefault(index, [])
+                sizes = decisions.setdefault(key, [])
                 if sizes and batch >= sizes[-1]:
                     sizes.clear()
                 sizes.append(batch)
@@ -258,8 +258,8 @@ def check_plain(folder: Path, only: Container[str] | None = _OWN) -> None:
                 )
 
 
-def _check_sum(index: Any, decision: int | str) -> int:
-    return zlib.crc32(json.dumps([index, decision]).encode())
+def _check_sum(key: Any, decision: int | str) -> int:
+    return zlib.crc32(json.dumps([key, decision]).encode())
 
 
 def read_config(

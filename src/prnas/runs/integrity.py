@@ -1,4 +1,4 @@
-"""What a run's newest checkpoint says of its other files. Light: it reads no tensors."""
+"""Checks of a run's files against its newest checkpoint. Light: it reads no tensors."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from prnas.space.genotype import Genotype
 
 FORMAT, VERSION = "prnas-checkpoint", 2
 STATE, CHECKSUMS = "state.json", "checksums.json"  # In the folder of a checkpoint.
-_MOST_BYTES = 2**26  # of a state: far more than any run's
+_MOST_BYTES = 2**26  # largest state.json: far more than any run's
 # Parts of a config that may change in a resumed run: how it is computed, not what.
 _CHANGEABLE_SECTIONS = ("compute", "checkpoints", "description")
 _CHANGEABLE_DATA = ("root", "storage", "workers")
@@ -44,7 +44,7 @@ def config_digest(data: Mapping[str, Any]) -> str:
 
 
 def read_config_data(file: Path) -> dict[str, Any]:
-    """What a run's config file says, as plain data; a `UserError` names what is wrong with it."""
+    """A run's config file as plain data; a `UserError` names what is wrong with it."""
     with reading(file):
         data = parse_yaml(read_file(file, _MOST_BYTES).decode("utf-8-sig"))
     if not isinstance(data, dict):
@@ -76,13 +76,13 @@ def newest_state(run: Path) -> dict[str, Any]:
             text = read_file(folder / STATE, _MOST_BYTES)
             sums = parse_json(read_file(folder / CHECKSUMS, _MOST_BYTES).decode())
             if sums[STATE] == hashlib.sha256(text).hexdigest():
-                return _known_version(folder, json.loads(text))
+                return _supported_version(folder, json.loads(text))
         except (OSError, ValueError, FormatError, KeyError, TypeError, RecursionError):
             continue  # damaged, or replaced by a newer one at this moment
     return {}
 
 
-def _known_version(checkpoint: Path, state: Any) -> dict[str, Any]:
+def _supported_version(checkpoint: Path, state: Any) -> dict[str, Any]:
     """A checkpoint's state; a `UserError` if its version may mean something else by it."""
     if not isinstance(state, dict):
         return {}

@@ -15,7 +15,7 @@ from lightning_fabric.plugins.environments.cluster_environment import ClusterEnv
 
 from prnas.runs.signals import EXIT
 
-LAUNCHER = "PRNAS_LAUNCHER"  # in a started process's environment: the id of the one that did it
+LAUNCHER = "PRNAS_LAUNCHER"  # environment variable of a started process: the launcher's id
 GRACE = 30.0  # seconds in which a process should notice by itself that another is gone
 _LOOK = 0.5  # seconds
 _STOPPED = (EXIT + signal.SIGINT, EXIT + signal.SIGTERM)
@@ -43,7 +43,7 @@ class Siblings:
                 child.wait(_REAP)
 
     def message(self, waited: str | None) -> str:
-        """Which process is gone. `waited`: how long it gave no answer; `None`: it hung up."""
+        """A message on the lost process. `waited`: how long it was silent; `None`: it hung up."""
         deadline = time.monotonic() + _REAP
         while waited is None and not self._gone() and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -109,7 +109,7 @@ def settle(draft: Draft[C]) -> Settled[C]:
 
 
 def draft_of(given: RunConfig | str | Path, overrides: Sequence[str], kind: type[C]) -> Draft[C]:
-    """As `config_of`, but what is left to the images is still open."""
+    """A config as by `config_of`, in which what is left to the images is still open."""
     task = next((task for task, config in recipes.KINDS.items() if config is kind), "")
     draft = Draft(given) if isinstance(given, RunConfig) else _read_config(str(given), task)
     config = draft.config

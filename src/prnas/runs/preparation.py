@@ -1,4 +1,4 @@
-"""What a run settles before its first step: generators, images, sizes that fit, digests."""
+"""Preparations before a run's first step: generators, images, sizes that fit, digests."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ def seed_for(seed: int, *names: str | int) -> int:
 
 
 def torch_generator(seed: int, *names: str | int) -> torch.Generator:
-    """A part's own generator; on the CPU, so that every device sees the same numbers."""
+    """A generator for one purpose; on the CPU, so that every device sees the same numbers."""
     return torch.Generator().manual_seed(seed_for(seed, *names))
 
 
@@ -30,8 +30,24 @@ def cosine(lr: float, lr_min: float, epoch: int, epochs: int) -> float:
     return lr_min + (lr - lr_min) * (1 + math.cos(math.pi * epoch / epochs)) / 2
 
 
+def power_cosine(
+    lr: float, lr_min: float, epoch: int, epochs: int, power: float = 1.0, warmup: int = 0
+) -> float:
+    """The cosine bent by a power, so that it falls faster at first and slower in the end.
+
+    So sharpDARTS does. In `warmup` epochs it rises linearly to `lr`; only then it falls.
+    """
+    if epoch < warmup:
+        return lr_min + (lr - lr_min) * (epoch + 1) / warmup
+    epoch, epochs = epoch - warmup, epochs - warmup
+    if power == 1:
+        return cosine(lr, lr_min, epoch, epochs)
+    share = (1 + math.cos(math.pi * epoch / epochs)) / 2
+    return lr_min + (lr - lr_min) * (power ** (share + 1) - power) / (power**2 - power)
+
+
 def draw_indices(config: ImagesConfig, data: DataSet, generator: torch.Generator) -> Tensor:
-    """As many of the training images as the config asks for, drawn at random, as indices."""
+    """Indices of as many training images as the config asks for, drawn at random."""
     number = len(data.train)
     if config.images is not None and config.images > number:
         raise UserError(

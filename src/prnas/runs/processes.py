@@ -38,7 +38,7 @@ class Processes:
     """The processes of a run; with one, every method is a no-op."""
 
     def __init__(self, compute: ComputeConfig) -> None:
-        self.fabric, self.others = _launched(compute)
+        self.fabric, self.siblings = _launched(compute)
         self._minutes = compute.timeout_minutes
         self.device: torch.device = self.fabric.device
         self.rank: int = self.fabric.global_rank
@@ -52,7 +52,7 @@ class Processes:
         return self.fabric.autocast()
 
     def scaled(self, loss: Tensor) -> Tensor:
-        """What to differentiate instead of a loss."""
+        """The loss times the scale of mixed precision, to differentiate."""
         return loss if self.scaler is None else self.scaler.scale(loss)
 
     @property
@@ -62,14 +62,14 @@ class Processes:
 
     def begin(self, hint: str = "") -> None:
         """A run is under way, until `done`. `hint`: how to go on with it, should it end early."""
-        self.others.hint = hint
-        self.others.under_way.set()
+        self.siblings.hint = hint
+        self.siblings.under_way.set()
 
     def done(self, failed: bool) -> None:
         """The run is over. What failed here must not leave others waiting for this process."""
-        self.others.under_way.clear()
+        self.siblings.under_way.clear()
         if failed:
-            self.others.end()
+            self.siblings.end()
 
     def maximum(self, values: Sequence[float]) -> list[float]:
         """The greatest of each value over all processes."""
@@ -126,7 +126,7 @@ class Processes:
         self.maximum([0.0])
 
     def _exchange(self, act: Callable[[Any], R]) -> R:
-        """What all processes do together, which fails when one of them is gone."""
+        """Do what all processes do together; a `LostProcess` if one of them is gone."""
         try:
             return act(_group(self._minutes))
         except RuntimeError as error:
@@ -134,7 +134,7 @@ class Processes:
                 raise
             late = any(text in str(error).lower() for text in ("timed out", "timeout"))
             waited = f"{self._minutes:g} minutes (compute.timeout_minutes)" if late else None
-            raise LostProcess(self.others.message(waited)) from None
+            raise LostProcess(self.siblings.message(waited)) from None
 
     def check_equal(self, tensors: Sequence[Tensor], what: str) -> None:
         """Raise if the processes do not hold the same values: a bug, or a broken machine."""

@@ -14,7 +14,7 @@ from prnas.io.reading import parse_json
 
 FORMAT, VERSION, FIRST = "prnas-records", 2, 1
 HEADER_TYPE = "header"
-_COUNTS = ("cycle", "epoch", "total_epoch", "step")  # from 0 in version 1
+_COUNTS = ("cycle", "epoch", "total_epoch", "step")  # fields that count from 0 in version 1
 # What version 1 calls otherwise, by the type of a record.
 _SECONDS = {"parts": "seconds_for"}
 _NEW = {

@@ -1,4 +1,4 @@
-"""What a run says: one typed record an epoch, a cycle and a decision, as JSON lines.
+"""Records of a run: a typed one for each epoch, cycle and decision, as JSON lines.
 
 Cycles, epochs and steps count from 1, as on the screen; docs/records.md describes every field.
 Records describe; nobody reads them back to decide. Fields that hold seconds, speed or memory differ
@@ -16,6 +16,7 @@ from prnas.config.choices import Execution, Scoring
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json, validated
 from prnas.runs.record_versions import FIRST, VERSION, from_first, to_first, version_of
+from prnas.space.costs import CostKind
 from prnas.space.genotype import Role
 
 _MOST_LINE = 16_000_000  # bytes
@@ -63,7 +64,7 @@ class EpochRecord(_Record):
     steps: int
     lr: float  # Learning rate of the weights at the epoch's end.
     architecture_lr: float | None = None  # That of the last architecture step, if there was one.
-    derived: DerivedGenotype | None = None  # Of a search whose weights are not all equal.
+    derived: DerivedGenotype | None = None  # A search has it unless all its weights are equal.
     drop_path: float | None = None  # Drop-path probability of a training.
     batch: int  # Batch size at the epoch's end.
     scores: dict[str, Score]
@@ -96,7 +97,7 @@ class ExecutionRecord(_Record):
 
 
 class Worth(_Record):
-    """By how much the loss rises without each candidate of an edge, and the standard errors.
+    """The rise of the loss without each candidate of an edge, and the standard errors.
 
     `None` where nothing was measured.
     """
@@ -106,7 +107,7 @@ class Worth(_Record):
 
 
 class EdgeDecision(_Record):
-    """On an edge, the last candidate that was kept against the first that was pruned.
+    """A decision on an edge: the last candidate that was kept against the first that was pruned.
 
     `difference`: by how much more the loss rises without the kept one, with its standard error;
     `p`: how often chance alone brings as large a difference.
@@ -120,7 +121,7 @@ class EdgeDecision(_Record):
 
 
 class InputDecision(_Record):
-    """Of a node, the last input that was kept against the first that was not; as `EdgeDecision`."""
+    """A node's last input that was kept against the first that was not; see `EdgeDecision`."""
 
     node: int
     kept: int
@@ -131,7 +132,7 @@ class InputDecision(_Record):
 
 
 class Evidence(_Record):
-    """What was measured at the end of a cycle, on images of the architecture half.
+    """The measurements at the end of a cycle, on images of the architecture half.
 
     `removal` has the rise of the loss per image, `saliency` what its gradient foretells; each for
     each edge of each cell. `edges` has a decision for each edge, where there was one; `inputs`,
@@ -141,15 +142,14 @@ class Evidence(_Record):
 
     scoring: Scoring
     renormalise: bool
-    images: int  # for removal
+    images: int  # images that removal was measured on
     saliency_images: int
-    passes: int  # with candidates left out
-    share: float  # of the cycle's computation that it took, by count
+    passes: int  # forward passes with candidates left out
+    share: float  # share of the cycle's computation that it took, by count
     removal: dict[Role, list[Worth]]
     saliency: dict[Role, list[Worth]]
-    path_groups: int = (
-        0  # for `paths`: how far the loss of paths with a candidate is below the mean
-    )
+    path_groups: int = 0  # groups of paths that were measured
+    # How far the loss of paths with a candidate is below the mean of their group.
     paths: dict[Role, list[Worth]] = {}
     edges: dict[Role, list[EdgeDecision | None]]
     inputs: dict[Role, list[InputDecision]]
@@ -194,15 +194,44 @@ class EvaluationRecord(_Record):
     seconds: float  # Of this one.
 
 
+class GivenUpEdge(_Record):
+    """An edge on which the genotype differs from the search's own; `None`: not read there."""
+
+    role: Role
+    node: int
+    input: int
+    own: str | None
+    fitting: str | None
+
+
+class FitRecord(_Record):
+    """What limits on the final network made of the genotype.
+
+    Costs are `params`, `macs` and `latency`, in nanoseconds (0 without a table). `own` is the
+    genotype that the search would have chosen without limits; where nothing `fits`, it stays.
+    """
+
+    limits: dict[CostKind, int]
+    fits: bool
+    cost: dict[CostKind, int]
+    strength: float  # total, of all edges that are kept
+    own: dict[str, Any]
+    own_cost: dict[CostKind, int]
+    own_strength: float
+    given_up: list[GivenUpEdge]
+    smallest: dict[CostKind, int] | None = None  # of each kind alone, where nothing fits
+
+
 class GenotypeRecord(_Record):
-    """The end of a search."""
+    """The end of a search; `fit`, if it had limits on the final network."""
 
     type: Literal["genotype"] = "genotype"
     genotype: dict[str, Any]
+    fit: FitRecord | None = None
 
 
 class TruthRecord(_Record):
-    """What the table of NAS-Bench-201 says of the genotype that a search ended with.
+    """The entry of NAS-Bench-201's table for the genotype of a search.
 
     `truth` is a `prnas.space.nasbench201.truth.Truth` in JSON. Other spaces have no such record.
     """
@@ -217,12 +246,12 @@ class TrainedRecord(_Record):
     type: Literal["trained"] = "trained"
     test_error: float  # the mean of the last epochs'
     averaged_epochs: int  # how many those are
-    test: Score  # of the model that was saved
+    test: Score  # score of the saved model
     parameters: int  # without the auxiliary head
     macs: int  # multiply-accumulates for one image
     class_names: list[str]
     confusion: list[list[int]]
-    seconds: float  # of the whole training
+    seconds: float  # duration of the whole training
 
 
 _EndRecord = GenotypeRecord | TruthRecord | TrainedRecord

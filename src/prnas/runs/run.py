@@ -49,7 +49,7 @@ class Stopped(Exception):  # noqa: N818 - not an error
 
 @dataclass(frozen=True)
 class RunContext(Generic[C]):
-    """What a run works with."""
+    """The things that a run works with."""
 
     config: C
     data: DataSet
@@ -70,7 +70,7 @@ class Run(ABC, Generic[C, S, R]):
     epoch_type: ClassVar[Literal["epoch", "training"]]  # the type of its epochs' records
     uses_test_part: ClassVar[bool] = False  # then it must not change before the run is resumed
     memory_advice: ClassVar[str]  # what a user may try when memory runs out
-    not_finite_advice: ClassVar[str]  # or when numbers are not finite
+    not_finite_advice: ClassVar[str]  # what may help when numbers are not finite
     validation_batch = 1
 
     def __init__(self, context: RunContext[C], checkpoint: Checkpoint | None = None) -> None:
@@ -167,7 +167,7 @@ class Run(ABC, Generic[C, S, R]):
         """Scores that are measured at the end of an epoch, if they are due, by name."""
 
     def conclude_epoch(self) -> dict[str, Any]:
-        """What only some runs do at an epoch's end; more fields of its record."""
+        """Do what only some runs do at an epoch's end; return more fields of its record."""
         return {}
 
     def more_state(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class Run(ABC, Generic[C, S, R]):
 
     @abstractmethod
     def result(self) -> R:
-        """What the finished run returns."""
+        """The result of the finished run."""
 
     def go(self) -> None:
         """Start or continue, until the end or until a signal raises `Stopped`."""
@@ -219,7 +219,7 @@ class Run(ABC, Generic[C, S, R]):
             check_room(_CHECKPOINT_COPIES * num_bytes)
             self.folder.save(checkpoint)
 
-    def stop_if_asked(self) -> None:
+    def stop_on_signal(self) -> None:
         """Raise `Stopped` if a signal asked any process to stop."""
         (number,) = self.processes.maximum([float(self._context.signals.number)])
         if number:
@@ -248,8 +248,8 @@ class Run(ABC, Generic[C, S, R]):
             self.stop_or_save(position.images < goal)
 
     def stop_or_save(self, save: bool = True) -> None:
-        """Stop if asked to; save if it is time, unless there will be a checkpoint soon anyway."""
-        self.stop_if_asked()
+        """Stop if a signal came; save if it is time, unless a checkpoint will come soon anyway."""
+        self.stop_on_signal()
         minutes = (time.monotonic() - self.last_save) / 60
         self.save_soon |= self._context.signals.take_save()
         due = self.save_soon or minutes >= self.config.checkpoints.every_minutes
@@ -397,7 +397,7 @@ class Run(ABC, Generic[C, S, R]):
         return {part: tallies[part].score for part in shown}
 
     def _epoch_facts(self, scores: dict[str, Score]) -> dict[str, Any]:
-        """What the events of steps and the records of epochs have in common."""
+        """The fields that events of steps and records of epochs have in common."""
         position, epoch = self.state.position, self.state.epoch
         return {
             "cycle": position.cycle + 1,

@@ -33,7 +33,7 @@ _OUT_OF_MEMORY = (
 
 
 def _with_threads(config: C, processes: Processes, step_macs: float) -> C:
-    """With the number of threads written out: another number would round sums otherwise."""
+    """The config with its number of threads: another number would round sums differently."""
     threads = config.compute.threads or default_threads(step_macs)
     threads = processes.broadcast(threads)
     torch.set_num_threads(threads)

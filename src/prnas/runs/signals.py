@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 EXIT = 128  # exit codes of processes that a signal ended, as shells have them
-LIFELINE = "PRNAS_LIFELINE"  # in the environment: standard input ends when this process should
+LIFELINE = "PRNAS_LIFELINE"  # environment variable: stop when standard input ends
 
 
 def interrupt(number: int) -> None:
@@ -29,11 +29,11 @@ def leave(number: int) -> None:
 
 
 second: Callable[[int], None] = interrupt  # what a second signal does; the commands leave
-interrupted = False  # by Ctrl-C, whatever exception came of it
+interrupted = False  # whether Ctrl-C came, whatever exception followed
 
 
 def guard(runs: bool) -> None:
-    """For a command, before anything heavy is imported: no signal ends in a traceback.
+    """Guard a command, before anything heavy is imported: no signal ends in a traceback.
 
     A command that `runs` has written nothing until its run begins (`stop_signals`), and all after
     its end: it leaves at once, and SIGUSR1 asks for nothing. In another, Ctrl-C raises.
@@ -79,7 +79,7 @@ def leave_from_now() -> None:
 
 
 def _ignore(runs: bool) -> None:
-    """For the last instant, in which Python takes its handlers away."""
+    """Ignore signals in the last instant, in which Python takes its handlers away."""
     names = ("SIGINT", "SIGTERM", "SIGUSR1") if runs else ("SIGINT",)
     for name in names:
         if hasattr(signal, name):
@@ -87,7 +87,7 @@ def _ignore(runs: bool) -> None:
 
 
 class Signals:
-    number = 0  # of the signal that asked to stop
+    number = 0  # the signal that asks to stop
     save = False
 
     def take_save(self) -> bool:

@@ -47,7 +47,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Position:
-    """Where a run stands, from 0; `images` counts those that trained the weights in this cycle."""
+    """The position of a run, from 0; `images` are those that trained weights in this cycle."""
 
     __pydantic_config__ = _STRICT
     cycle: Count = 0  # always 0 in a retraining, which has a single one
@@ -60,7 +60,7 @@ class Position:
     travelled: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
     def counts(self) -> dict[str, Any]:
-        """As records and people count: from 1."""
+        """The same numbers as records have them: from 1."""
         return {"cycle": self.cycle + 1, "epoch": self.epoch + 1, "step": self.step + 1}
 
     def key(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""How many threads a run computes with: by rule, so that every machine computes the same bits."""
+"""The number of threads of a run: by rule, so that every machine computes the same bits."""
 
 import psutil
 import torch
@@ -12,12 +12,12 @@ CORES = torch.get_num_threads()  # before any run changes it
 
 
 def default_threads(step_macs: float, cores: int = CORES) -> int:
-    """As many threads as the work is worth, as far as there are cores."""
+    """The number of threads that the work is worth, as far as there are cores."""
     return max(1, min(cores, int(step_macs / MACS_PER_THREAD)))
 
 
 def busy_warning(threads: int) -> str | None:
-    """What to say if other programs keep the cores busy that a run's threads want."""
+    """A warning if other programs keep the cores busy that a run's threads want."""
     if threads == 1:
         return None
     busy = psutil.cpu_percent(_WATCHED) / 100 * (psutil.cpu_count() or 1)  # this process only waits

@@ -29,7 +29,7 @@ class Edit:
 
     def apply(self, genotype: Genotype) -> Genotype:
         """The edited genotype; edges of a node stay in the order of their inputs."""
-        cells = {role: genotype.cell(role) for role in genotype.roles}
+        cells: dict[Role, Cell] = {role: genotype.cell(role) for role in genotype.roles}
         cell = cells[self.role]
         nodes = list(cell.nodes)
         edges = list(nodes[self.node])
@@ -79,7 +79,7 @@ class CellSpace:
     def of_pools(cls, pools: Pools, output: Output = "concat") -> "CellSpace":
         """The cells that a supernet holds: each edge has the candidates of its pool."""
         shape, num_nodes = pools.shape, pools.normal.num_nodes
-        choices = {
+        choices: dict[EdgeKey, tuple[Operation, ...]] = {
             (role, *position): _allowed(pool.candidates, shape)
             for role in pools.roles
             for position, pool in zip(
@@ -110,7 +110,7 @@ class CellSpace:
         """Whether a genotype is a cell of this space. What morphisms made of it need not be."""
         if genotype.shape != self.shape:
             return False
-        cells = [(role, genotype.cell(role)) for role in genotype.roles]
+        cells: list[tuple[Role, Cell]] = [(role, genotype.cell(role)) for role in genotype.roles]
         return all(
             cell.num_nodes == self.num_nodes and cell.concat == self._concat for _, cell in cells
         ) and all(

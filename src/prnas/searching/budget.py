@@ -1,4 +1,4 @@
-"""How much is measured at a cycle's end: as much as a share of the cycle's work allows.
+"""The budget of measurements at a cycle's end: a share of the cycle's work.
 
 Work is counted, not timed, so that the same config gives the same result on any machine. Its unit
 is a pass forward of the whole supernet, for one image.
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from prnas.config.search import SearchConfig
-from prnas.searching.step import step_type
+from prnas.searching.steps import step_costs
 
 TRAINING = 3.0  # forward, and backward with gradients of weights
 SALIENCY = 2.0  # without those
-PASSES = 32  # with candidates left out, for one pass with all of them
-LEAST_IMAGES = 32  # by removal; fewer say nothing
+PASSES = 32  # passes with candidates left out for one pass with all of them
+LEAST_IMAGES = 32  # fewer images show nothing by removal
 LEAST_EDGES = 4
-LEAST_BATCHES = 4  # by saliency, whose error is over batches
+LEAST_BATCHES = 4  # batches for saliency, whose error is over batches
 # How much of it goes to saliency: half where it decides, else a little.
 DECIDING, BESIDE = 0.5, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What to measure, and the share of the cycle's work that this is."""
+    """The amount of measurements, and its share of the cycle's work."""
 
     removal_images: int
-    edges: int  # whose candidates are removed
+    edges: int  # number of edges whose candidates are removed
     saliency_batches: int  # none: saliency is not measured
     saliency_batch: int
     share: float
@@ -39,9 +39,9 @@ class Budget:
 def cycle_work(config: SearchConfig, number: int, weights: int, architecture: int) -> float:
     """The work of a cycle, with so many images in each half."""
     cycle = config.schedule.cycles[number]
-    step = step_type(config.architecture)
-    work = step.weights_cost * cycle.epochs
-    work += step.architecture_cost * (cycle.epochs - cycle.grace_epochs)  # on as many images
+    architecture_cost, weights_cost = step_costs(config.architecture)
+    work = weights_cost * cycle.epochs
+    work += architecture_cost * (cycle.epochs - cycle.grace_epochs)  # on as many images
     validated = [config.validation.includes(epoch, cycle.epochs) for epoch in range(cycle.epochs)]
     return TRAINING * weights * work + architecture * sum(validated)
 
@@ -54,7 +54,7 @@ def budget(
     architecture: int,
     all_edges: bool,
 ) -> Budget:
-    """What to measure, on images of the `architecture` half.
+    """The amount of measurements on images of the `architecture` half.
 
     `work` is that of the cycle, `passes` how many whole passes removal takes for each edge, and
     `overhead` what each costs on top of its images. What decides is measured in any case, and so
@@ -63,9 +63,9 @@ def budget(
     scoring, batch = config.architecture.scoring, config.validation.batch
     allowed = config.evidence.share * work
     most = min(config.evidence.images, architecture)
-    part = DECIDING if scoring == "saliency" else BESIDE
+    share = DECIDING if scoring == "saliency" else BESIDE
     size = max(min(config.batch.min, most // LEAST_BATCHES), 1)
-    batches = int(part * allowed / (SALIENCY * (size + overhead)))
+    batches = int(share * allowed / (SALIENCY * (size + overhead)))
     if batches < LEAST_BATCHES:
         batches = LEAST_BATCHES if scoring == "saliency" else 0
     batches = min(batches, most // size)

@@ -43,7 +43,7 @@ class ControllerSearch(Searcher):
             self.controller.parameters(), settings.lr, (0.0, 0.999), eps=1e-3
         )
         self.baseline = 0.0
-        self.entropy: float = 0.0
+        self.entropy = 0.0
         self._written: tuple[tuple[int, ...], float] | None = None  # what was asked for
         self._batch: list[Experience] = []
 
@@ -65,7 +65,7 @@ class ControllerSearch(Searcher):
     def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
         assert self._written is not None
         settings = self.settings
-        reward = evaluated.score + settings.entropy * self.entropy
+        reward = evaluated.score + settings.entropy * (self.entropy or 0.0)
         self._batch.append(Experience(*self._written, reward - self.baseline))
         self.baseline += (1 - settings.baseline) * (reward - self.baseline)
         self._written = None

@@ -5,12 +5,15 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
-from prnas.config.search import RELAXATIONS, SearchConfig
+from prnas.config.architecture import RELAXATIONS
+from prnas.config.search import SearchConfig
 from prnas.runs.records import CycleRecord, Evidence
 from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.statistics import average_statistics, cell_statistics, edge_statistics
 from prnas.space.change import CellChange, Change
+from prnas.space.costs import Costs
 from prnas.space.derivation import derive
+from prnas.space.fitting import Fit, derive_fitting
 from prnas.space.genotype import Genotype
 from prnas.space.pools import CellPools, CellWeights, Pools
 from prnas.space.shape import ROLES, Role
@@ -22,11 +25,12 @@ MOST_STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the architecture weights, or measured worth, decide at the end of a cycle."""
+    """The decision of architecture weights, or of measured worth, at the end of a cycle."""
 
     change: Change
     pools: Pools  # after the change
     genotype: Genotype | None  # after the last cycle
+    fit: Fit | None = None  # what limits on the final network made of it
 
 
 def prune_and_replace(
@@ -36,21 +40,32 @@ def prune_and_replace(
     weights: Mapping[Role, CellWeights],
     generator: Random,
     worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
+    costs: Costs | None = None,
 ) -> Decision:
     """Prune and replace what cycle `number`, from 0, trained; the last one ends in the genotype.
 
-    Measured `worths`, if there are any, judge the candidates instead of the weights.
+    Measured `worths`, if there are any, judge the candidates instead of the weights. `costs` are
+    those of the final network, which a config with limits on it needs.
     """
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:
         most_skips, output = max_skips(config), config.network.output
-        genotype, change = derive(pools, weights, generator, most_skips, scores, output, worths)
-        return Decision(change, pools.apply(change), genotype)
+        rest = (most_skips, scores, output, worths)
+        if costs is None or not config.final.limits:
+            genotype, change = derive(pools, weights, generator, *rest)
+            return Decision(change, pools.apply(change), genotype)
+        limits = config.final.limits
+        genotype, change, fit = derive_fitting(pools, weights, generator, costs, limits, *rest)
+        return Decision(change, pools.apply(change), genotype, fit)
     rule = (cycle.survivors, cycle.morphisms, config.space.limits, generator)
     evolved: dict[Role, tuple[CellPools, CellChange]] = {
         role: pools.cell(role).evolve(
-            weights[role], *rule, scores=scores, worths=worths[role] if worths else None
+            weights[role],
+            *rule,
+            scores=scores,
+            worths=worths[role] if worths else None,
+            protect_conv=cycle.protect_conv,
         )
         for role in pools.roles
     }

@@ -9,25 +9,32 @@ from itertools import chain
 from math import isfinite
 from random import Random
 
-from prnas.config.search import RELAXATIONS, SearchConfig
+from prnas.config.architecture import RELAXATIONS
+from prnas.config.search import SearchConfig
 from prnas.runs.records import DerivedGenotype
 from prnas.searching.cycle_end import max_skips
 from prnas.space.analysis.distance import edit_distance
+from prnas.space.costs import Costs
 from prnas.space.derivation import derive
+from prnas.space.fitting import derive_fitting
 from prnas.space.genotype import Genotype, Role
 from prnas.space.operations import Skip
 from prnas.space.pools import CellWeights, Pools
 
 MOST_NODES = 8  # Between cells of more, the edit distance takes seconds.
-TAKEN_OVER = 0.5  # Of a cell's operations: more skips than that are too many.
+TAKEN_OVER = 0.5  # Largest share of skips among a cell's operations.
 
 
 def derived_now(
-    config: SearchConfig, pools: Pools, weights: Mapping[Role, CellWeights]
+    config: SearchConfig,
+    pools: Pools,
+    weights: Mapping[Role, CellWeights],
+    costs: Costs | None = None,
 ) -> Genotype | None:
-    """What the architecture weights would derive; `None` while they are equal, as in grace epochs.
+    """The genotype by the weights as they are; `None` while they are equal, as in grace epochs.
 
-    Ties are broken always in the same way, and nothing random of the search is used.
+    Ties are broken always in the same way, and nothing random of the search is used. Where the
+    config has limits on the final network, `costs` are those of its operations.
     """
     edges = [edge for role in pools.roles for edge in weights[role]]
     if all(len(set(edge)) == 1 for edge in edges):
@@ -36,7 +43,10 @@ def derived_now(
         return None  # the search is about to end because of that
     scores = RELAXATIONS[config.architecture.relaxation]
     output = config.network.output
-    return derive(pools, weights, Random(0), max_skips(config), scores, output)[0]
+    rest = (max_skips(config), scores, output)
+    if costs is not None and (limits := config.final.limits):
+        return derive_fitting(pools, weights, Random(0), costs, limits, *rest)[0]
+    return derive(pools, weights, Random(0), *rest)[0]
 
 
 def derived_record(genotype: Genotype, before: Genotype | None) -> DerivedGenotype:
@@ -72,7 +82,7 @@ def warning(genotype: Genotype, before: Genotype | None) -> str | None:
 
 
 def _skips(genotype: Genotype, role: Role) -> tuple[int, int]:
-    """How many operations of a cell are skips, of how many."""
+    """The numbers of a cell's skips and of all its operations."""
     operations = genotype.cell(role).operations
     return sum(isinstance(op, Skip) for op in operations), len(operations)
 

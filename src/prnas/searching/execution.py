@@ -1,4 +1,4 @@
-"""How the supernet is computed in a search: as the config says or, if it says `auto`, measured.
+"""The way the supernet is computed: as the config says or, for `auto`, the faster by measurement.
 
 On a CPU, `auto` is the fused way, which was measured to be the faster there. On other devices both
 ways take a few real steps at the start of every cycle, once the batch size has settled, and the
@@ -34,7 +34,7 @@ def is_measured(device: torch.device) -> bool:
 
 
 class ExecutionTrial:
-    """Which way each step of a cycle goes: first both ways are timed, then the faster goes on."""
+    """The choice between two ways for a cycle's steps: both are timed, then the faster goes on."""
 
     def __init__(self) -> None:
         self.seconds: dict[Execution, list[float]] = {way: [] for way in WAYS}
@@ -67,7 +67,7 @@ class ExecutionTrial:
         return {"seconds": self.seconds, "decision": self.decision}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """As it was saved; a `ValueError` if it cannot be so."""
+        """Take a saved state; a `ValueError` if it is not possible."""
         decision, seconds = state["decision"], state["seconds"]
         self.decision = None if decision is None else _checked(decision)
         self.seconds = {way: [float(value) for value in seconds[way]] for way in WAYS}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from prnas.config.architecture import RELAXATIONS
 from prnas.config.choices import Scoring
-from prnas.config.search import RELAXATIONS
 from prnas.nets.removal import CandidateIndex, pass_costs
 from prnas.runs.preparation import torch_generator
 from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Worth
@@ -58,7 +58,7 @@ class Judging:
                     pool.candidates,
                     self.keep,
                     weights=self.scores[role, i] if self.scoring == "blend" else None,
-                    protect_conv=not self.last,
+                    protect_conv=not self.last and cycle.protect_conv,
                     no_zero=self.no_zero,
                 )
                 for role in pools.roles
@@ -94,7 +94,7 @@ class Judging:
         return 2 * pruned + 2 * self.last
 
     def _worths(self) -> dict[Role, list[EdgeWorth]] | None:
-        """What decides, if it is not the architecture weights."""
+        """The worth that decides, if it is not the architecture weights."""
         if self.scoring == "weights":
             return None
         if self.scoring == "paths":
@@ -102,34 +102,40 @@ class Judging:
         if self.scoring == "saliency":
             return {role: list(map(one_shot, edges)) for role, edges in self.saliency.items()}
         while asking := {
-            key: sets for key, one in self.eliminations.items() if (sets := one.ask())
+            key: sets
+            for key, elimination in self.eliminations.items()
+            if (sets := elimination.ask())
         }:
-            wanted = [_without(key, one) for key, sets in asking.items() for one in sets]
+            wanted = [_without(key, removed) for key, sets in asking.items() for removed in sets]
             losses = self.measuring.losses(wanted)
             for key, sets in asking.items():
-                self.eliminations[key].tell({one: losses[_without(key, one)] for one in sets})
+                self.eliminations[key].tell(
+                    {removed: losses[_without(key, removed)] for removed in sets}
+                )
         blend = self.scoring == "blend"
-        found = {
+        results = {
             key: elimination.result(self.scores[key] if blend else None)
             for key, elimination in self.eliminations.items()
         }
         cells: dict[Role, list[EdgeWorth]] = {
-            role: [found[key] for key in found if key[0] == role] for role in self.pools.roles
+            role: [results[key] for key in results if key[0] == role] for role in self.pools.roles
         }
         return {role: blended(cell) for role, cell in cells.items()} if blend else cells
 
     def strengths(self) -> list[Tensor]:
-        """What decides, as numbers that all processes must agree about."""
+        """The numbers that decide, which all processes must agree about."""
         worths = (self.worths or {}).values()
         values = [value for edges in worths for edge in edges for value in edge.strengths]
         return [torch.tensor(values, dtype=torch.float64)]
 
     def evidence(self, decision: Decision) -> Evidence:
-        """How sure the decision is, by losses without what it kept and without what it pruned."""
+        """The evidence for a decision: losses without survivors and without what was pruned."""
         compared = self._compared_edges(decision)
         inputs = self._compared_inputs(decision) if decision.genotype else {}
-        gaps = [one.difference for one in compared.values()]
-        gaps += [one.difference for nodes in inputs.values() for one in nodes.values()]
+        gaps = [comparison.difference for comparison in compared.values()]
+        gaps += [
+            comparison.difference for nodes in inputs.values() for comparison in nodes.values()
+        ]
         sure = [gap.mean for gap in gaps if gap.beyond_chance]
         by_paths = (self.worths or {}).items() if self.scoring == "paths" else ()
         return Evidence(
@@ -149,19 +155,22 @@ class Judging:
             edges=self._by_edge(
                 {
                     key: EdgeDecision(
-                        kept=self._candidates(key)[one.kept].label,
-                        pruned=self._candidates(key)[one.pruned].label,
-                        **_numbers(one.difference),
+                        kept=self._candidates(key)[comparison.survivor].label,
+                        pruned=self._candidates(key)[comparison.pruned].label,
+                        **_numbers(comparison.difference),
                     )
-                    for key, one in compared.items()
+                    for key, comparison in compared.items()
                 }
             ),
             inputs={
                 role: [
                     InputDecision(
-                        node=node, kept=one.kept, pruned=one.pruned, **_numbers(one.difference)
+                        node=node,
+                        kept=comparison.survivor,
+                        pruned=comparison.pruned,
+                        **_numbers(comparison.difference),
                     )
-                    for node, one in inputs.get(role, {}).items()
+                    for node, comparison in inputs.get(role, {}).items()
                 ]
                 for role in self.pools.roles
             },
@@ -171,10 +180,14 @@ class Judging:
         )
 
     def _compared_edges(self, decision: Decision) -> dict[EdgeKey, Comparison]:
-        """The last kept against the first pruned, on every edge where something was decided."""
+        """The last survivor against the first pruned, on every edge where something was decided."""
         if self.eliminations:
-            found = {key: one.comparison for key, one in self.eliminations.items()}
-            return {key: one for key, one in found.items() if one is not None}
+            comparisons = {
+                key: elimination.comparison for key, elimination in self.eliminations.items()
+            }
+            return {
+                key: comparison for key, comparison in comparisons.items() if comparison is not None
+            }
         pairs: dict[EdgeKey, tuple[int, int]] = {}
         for key in sorted(self.tested, key=self._keys.index):
             change = decision.change.cell(key[0]).edges[key[1]]
@@ -187,33 +200,33 @@ class Judging:
                 key: Comparison(*pair, self._gap_by_paths(key, *pair))
                 for key, pair in pairs.items()
             }
-        wanted = [_without(key, {one}) for key, pair in pairs.items() for one in pair]
+        wanted = [_without(key, {index}) for key, pair in pairs.items() for index in pair]
         losses = self.measuring.losses([_ALL, *wanted])
         return {
             key: Comparison(
-                kept,
+                survivor,
                 pruned,
-                difference(losses[_without(key, {kept})], losses[_without(key, {pruned})]),
+                difference(losses[_without(key, {survivor})], losses[_without(key, {pruned})]),
             )
-            for key, (kept, pruned) in pairs.items()
+            for key, (survivor, pruned) in pairs.items()
         }
 
-    def _gap_by_paths(self, key: EdgeKey, kept: int, pruned: int) -> Estimate:
-        """By how much paths with the kept one are better, sampled over groups of paths."""
+    def _gap_by_paths(self, key: EdgeKey, survivor: int, pruned: int) -> Estimate:
+        """The gain of paths with the survivor, sampled over groups of paths."""
         assert self.worths is not None
         samples = self.worths[key[0]][key[1]].samples
-        return difference(samples[kept], samples[pruned])
+        return difference(samples[survivor], samples[pruned])
 
     def _compared_inputs(self, decision: Decision) -> dict[Role, dict[int, Comparison]]:
-        """By node, the last input that it kept against the first that it did not."""
+        """For each node, the last input that survived against the first that did not."""
         assert decision.genotype is not None
         pairs: dict[Role, dict[int, tuple[EdgeKey, EdgeKey]]] = {
             role: {} for role in self.pools.roles
         }
-        kept: dict[EdgeKey, int] = {}
+        survivors: dict[EdgeKey, int] = {}
         for key in self._keys:
             (op,) = decision.pools.cell(key[0]).edges[key[1]].candidates
-            kept[key] = self._candidates(key).index(op)
+            survivors[key] = self._candidates(key).index(op)
         for role in self.pools.roles:
             chosen = {(state, edge.input) for state, edge in decision.genotype.cell(role).edges}
             positions = self.pools.cell(role).positions
@@ -223,7 +236,7 @@ class Judging:
                 ]
 
                 def strength(key: EdgeKey) -> float:
-                    return self._strengths_of(key)[kept[key]]
+                    return self._strengths_of(key)[survivors[key]]
 
                 stay = [key for key in keys if positions[key[1]] in chosen]
                 rest = [key for key in keys if key not in stay]
@@ -234,52 +247,61 @@ class Judging:
                         pairs[role][state] = min(rivals, key=strength), first
 
         def without(key: EdgeKey) -> tuple[Without, Without]:
-            """What the edge's kept candidate is worth: the loss without it, less that with it."""
+            """All candidates of an edge, and all but its survivor, to be left out."""
             everything = set(range(len(self._candidates(key))))
-            return _without(key, everything), _without(key, everything - {kept[key]})
+            return _without(key, everything), _without(key, everything - {survivors[key]})
 
         both = [key for nodes in pairs.values() for pair in nodes.values() for key in pair]
         by_paths = self.scoring == "paths"
         losses = (
-            {} if by_paths else self.measuring.losses([one for key in both for one in without(key)])
+            {}
+            if by_paths
+            else self.measuring.losses([removed for key in both for removed in without(key)])
         )
 
         def worth(key: EdgeKey) -> list[float]:
-            if by_paths and self.worths is not None:  # of the edge, and of what it keeps
-                contrasts = self.worths[key[0]][key[1]].samples[kept[key]]
+            if by_paths and self.worths is not None:  # worth of the edge and of its survivor
+                contrasts = self.worths[key[0]][key[1]].samples[survivors[key]]
                 return [a + b for a, b in zip(self.paths.rises[key], contrasts, strict=True)]
             empty, full = without(key)
             return [a - b for a, b in zip(losses[empty], losses[full], strict=True)]
 
-        found: dict[Role, dict[int, Comparison]] = {}
+        comparisons: dict[Role, dict[int, Comparison]] = {}
         for role, nodes in pairs.items():
             positions = self.pools.cell(role).positions
-            found[role] = {}
+            comparisons[role] = {}
             for state, (stays, goes) in nodes.items():
                 gap = difference(worth(stays), worth(goes))
-                found[role][state] = Comparison(positions[stays[1]][1], positions[goes[1]][1], gap)
-        return found
+                comparisons[role][state] = Comparison(
+                    positions[stays[1]][1], positions[goes[1]][1], gap
+                )
+        return comparisons
 
     def _removal(self, compared: Mapping[EdgeKey, Comparison]) -> dict[Role, list[Worth]]:
-        """What was measured by removal, of all candidates or of those that were compared."""
+        """The worth by removal, of all candidates or of those that were compared."""
         if self.scoring == "paths":
             return {role: [] for role in self.pools.roles}
         if self.eliminations:
             return self._by_edge(
-                {key: _worth(one.result().estimates) for key, one in self.eliminations.items()}
+                {
+                    key: _worth(elimination.result().estimates)
+                    for key, elimination in self.eliminations.items()
+                }
             )
         wanted = [
-            _without(key, {i}) for key, one in compared.items() for i in (one.kept, one.pruned)
+            _without(key, {i})
+            for key, comparison in compared.items()
+            for i in (comparison.survivor, comparison.pruned)
         ]
         losses = self.measuring.losses([_ALL, *wanted])
-        found: dict[EdgeKey, Worth] = {}
+        worths: dict[EdgeKey, Worth] = {}
         for key in self._keys:
             rises: list[Estimate | None] = [None] * len(self._candidates(key))
             if key in compared:
-                for index in (compared[key].kept, compared[key].pruned):
+                for index in (compared[key].survivor, compared[key].pruned):
                     rises[index] = difference(losses[_without(key, {index})], losses[_ALL])
-            found[key] = _worth(rises)
-        return self._by_edge(found)
+            worths[key] = _worth(rises)
+        return self._by_edge(worths)
 
     @property
     def _keys(self) -> list[EdgeKey]:
@@ -291,15 +313,15 @@ class Judging:
         return self.pools.cell(key[0]).edges[key[1]].candidates
 
     def _strengths_of(self, key: EdgeKey) -> Sequence[float]:
-        """By which edges are ranked, and candidates that were not eliminated."""
+        """The numbers that rank edges, and candidates that were not eliminated."""
         if self.worths is None:
             return self.scores[key]
         return self.worths[key[0]][key[1]].strengths
 
-    def _by_edge(self, found: Mapping[EdgeKey, Any]) -> dict[Role, list[Any]]:
-        """For each edge of each cell, what was found or `None`."""
+    def _by_edge(self, measured: Mapping[EdgeKey, Any]) -> dict[Role, list[Any]]:
+        """The values of all edges, by cell; `None` where nothing was measured."""
         return {
-            role: [found.get(key) for key in self._keys if key[0] == role]
+            role: [measured.get(key) for key in self._keys if key[0] == role]
             for role in self.pools.roles
         }
 
@@ -310,8 +332,8 @@ def _without(key: EdgeKey, indices: Iterable[int]) -> Without:
 
 def _worth(rises: Sequence[Estimate | None]) -> Worth:
     return Worth(
-        mean=[None if one is None else _short(one.mean) for one in rises],
-        error=[None if one is None else _short(one.error) for one in rises],
+        mean=[None if rise is None else _short(rise.mean) for rise in rises],
+        error=[None if rise is None else _short(rise.error) for rise in rises],
     )
 
 
@@ -320,5 +342,5 @@ def _numbers(gap: Estimate) -> dict[str, float]:
 
 
 def _short(number: float) -> float:
-    """As precise as anybody needs it."""
+    """The number to six significant digits."""
     return float(f"{number:.6g}")

@@ -53,7 +53,9 @@ class Measuring:
     def losses(self, wanted: Iterable[Without]) -> Mapping[Without, tuple[float, ...]]:
         """The loss of each image without each of these sets of candidates, and of those before."""
         wanted = list(wanted)
-        while missing := [one for one in dict.fromkeys(wanted) if one not in self._losses]:
+        while missing := [
+            removed for removed in dict.fromkeys(wanted) if removed not in self._losses
+        ]:
             measured = self._measured(missing)
             if measured is None:
                 if self._batch <= 2:
@@ -67,7 +69,7 @@ class Measuring:
     def _measured(self, removals: Sequence[Without]) -> dict[Without, tuple[float, ...]] | None:
         batches = _split(self._removal, -(-len(self._removal) // self._batch))
         chunks = [removals[at : at + PASSES] for at in range(0, len(removals), PASSES)]
-        places = [(batch, chunk) for batch in batches for chunk in chunks]
+        pairs = [(batch, chunk) for batch in batches for chunk in chunks]
 
         def task(batch: Tensor, chunk: Sequence[Without]) -> list[float]:
             scores = scores_without(
@@ -78,25 +80,25 @@ class Measuring:
             )
             return scores.loss.double().flatten().tolist()
 
-        rows = self._shared_out([(place, len(place[0]) * len(place[1])) for place in places], task)
+        rows = self._shared_out([(pair, len(pair[0]) * len(pair[1])) for pair in pairs], task)
         if rows is None:
             return None
-        found: dict[Without, list[float]] = {removed: [] for removed in removals}
-        for (batch, chunk), row in zip(places, rows, strict=True):
+        losses: dict[Without, list[float]] = {removed: [] for removed in removals}
+        for (batch, chunk), row in zip(pairs, rows, strict=True):
             for number, removed in enumerate(chunk):
-                found[removed] += row[number * len(batch) : (number + 1) * len(batch)]
-        return {removed: tuple(losses) for removed, losses in found.items()}
+                losses[removed] += row[number * len(batch) : (number + 1) * len(batch)]
+        return {removed: tuple(values) for removed, values in losses.items()}
 
     def saliency(self, size: int) -> dict[Role, list[list[tuple[float, ...]]]]:
-        """For each cell, edge and candidate, the foretold rise of the loss in batches of `size`."""
+        """The predicted rise of the loss by cell, edge and candidate, in batches of `size`."""
         supernet = self.search.state.supernet
         sizes: dict[Role, list[int]] = {
             role: [len(edge) for edge in edges] for role, edges in supernet.mixing().items()
         }
 
         def task(batch: Tensor) -> list[float]:
-            found = saliencies(supernet, *self._images(batch), renormalise=self.renormalise)
-            return [value for role in sizes for edge in found[role] for value in edge.tolist()]
+            by_role = saliencies(supernet, *self._images(batch), renormalise=self.renormalise)
+            return [value for role in sizes for edge in by_role[role] for value in edge.tolist()]
 
         number = len(self._saliency)
         rows, length = None, sum(map(sum, sizes.values()))
@@ -145,7 +147,7 @@ class Measuring:
         tasks: Sequence[tuple[tuple[object, ...], int]],
         act: Callable[..., list[float]],
     ) -> list[list[float]] | None:
-        """What `act` makes of each task's arguments, so many numbers; `None`: out of memory.
+        """The numbers that `act` returns for each task, so many each; `None`: out of memory.
 
         The processes take turns, and learn of each other's numbers.
         """
@@ -164,7 +166,7 @@ class Measuring:
                 break
             run.emit("on_validating", Validating(done, len(own)))
             if processes.size == 1:
-                run.stop_if_asked()
+                run.stop_on_signal()
         (anywhere,) = processes.maximum([float(failed)])
         if anywhere:
             recover_memory()

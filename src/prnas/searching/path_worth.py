@@ -1,5 +1,4 @@
-"""What candidates are worth by paths: how much better the cells are that have one than those that
-have another in its place.
+"""The worth of candidates by paths: how much better cells with one are than cells with another.
 
 Paths are drawn in fair groups, and those of a group are scored on the same images. Within a group
 each candidate of an edge meets other candidates on the other edges, so its mean over groups is its
@@ -53,7 +52,7 @@ class PathJudge:
         return len(self.pools.cell(role).edges)
 
     def _plan(self) -> None:
-        """How many groups to draw."""
+        """Choose the number of groups."""
         search = self.search
         config, number = search.config, search.state.position.cycle
         cycle = config.schedule.cycles[number]
@@ -85,7 +84,7 @@ class PathJudge:
                 group += [(paths[0], edge) for edge in self._edges]
             groups.append(group)
         losses = measuring.path_losses(groups, self.batch)
-        found: dict[Role, list[EdgeWorth]] = {role: [] for role in self.pools.roles}
+        by_role: dict[Role, list[EdgeWorth]] = {role: [] for role in self.pools.roles}
         contrasts = self._contrasts(groups, losses)
         for role, edge in self._edges:
             worth = one_shot(contrasts[role, edge])
@@ -94,13 +93,13 @@ class PathJudge:
                 rise = fmean(self.rises[role, edge])
                 strengths = tuple(rise + strength for strength in worth.strengths)
                 worth = EdgeWorth(worth.samples, worth.order, strengths)
-            found[role].append(worth)
-        return found
+            by_role[role].append(worth)
+        return by_role
 
     def _contrasts(
         self, groups: list[list[Scored]], losses: list[list[float]]
     ) -> dict[Omitted, list[tuple[float, ...]]]:
-        """For each candidate of each edge, and each group, how far its paths are below the mean."""
+        """Distances of paths' losses below the mean, for each edge, candidate and group."""
         number = max(len(self._candidates(edge)) for edge in self._edges)  # paths of a group
         paths = [[path for path, omitted in group if omitted is None] for group in groups]
         rows = torch.tensor([loss[:number] for loss in losses], dtype=torch.float64)
@@ -119,14 +118,14 @@ class PathJudge:
         design = design - design.mean(1, keepdim=True)
         effects, rest = _additive(design.flatten(0, 1), rows.flatten())
         samples = effects + torch.einsum("gpc,gp->gc", occurrences, rest.view_as(rows))
-        found: dict[Omitted, list[tuple[float, ...]]] = {}
+        by_edge: dict[Omitted, list[tuple[float, ...]]] = {}
         first = 0
         for edge in self._edges:
             last = first + len(self._candidates(edge))
             own = samples[:, first:last]
             falls = (own.mean(1, keepdim=True) - own).T.tolist()
-            found[edge], first = [tuple(fall) for fall in falls], last
-        return found
+            by_edge[edge], first = [tuple(fall) for fall in falls], last
+        return by_edge
 
     def _candidates(self, edge: Omitted) -> tuple[Operation, ...]:
         return self.pools.cell(edge[0]).edges[edge[1]].candidates
@@ -134,7 +133,7 @@ class PathJudge:
     def _rises(
         self, groups: list[list[Scored]], losses: list[list[float]], omitted: Omitted
     ) -> list[float]:
-        """By how much the loss of each group's first path rises without an edge."""
+        """The rise of the loss of each group's first path without an edge."""
         return [
             loss - group_losses[0]
             for group, group_losses in zip(groups, losses, strict=True)

@@ -4,20 +4,21 @@ import time
 from random import Random
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, no_grad
 
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet, halves
 from prnas.io.errors import UserError
-from prnas.nets.relaxation import CycleProgress
+from prnas.nets.relaxations import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
-from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
+from prnas.runs.preparation import check_sizes, draw_indices, power_cosine, torch_generator
 from prnas.runs.records import (
     CycleRecord,
     EpochRecord,
     EvaluationRecord,
+    FitRecord,
     GenotypeRecord,
     Score,
     TruthRecord,
@@ -28,11 +29,14 @@ from prnas.searching.cycle_end import cycle_record, prune_and_replace
 from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.searching.execution import SupernetExecution
 from prnas.searching.judging import LEAST_HALF, Judging
+from prnas.searching.limits import check_limits, final_costs
+from prnas.searching.penalties import make_penalties
 from prnas.searching.state import SearchState
-from prnas.searching.step import make_step
+from prnas.searching.steps import make_step
 from prnas.searching.supernet_scorer import CellChoice, decision_for
 from prnas.searching.time_left import epoch_work
 from prnas.searching.travel import architecture_rate
+from prnas.space.fitting import in_words
 from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
@@ -58,7 +62,12 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     ) -> None:
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.validation.batch
+        self.costs = final_costs(self.config, self.data)
+        self.penalties = make_penalties(self)
         self.step = make_step(self)
+        saved = checkpoint.state.get("step") if checkpoint else None
+        if saved is not None:
+            self.step.load_state(saved)
         saved = checkpoint.state.get("execution") if checkpoint else None
         self.execution = SupernetExecution(self, saved)
         self._compile()
@@ -74,11 +83,12 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
                 "data.images, or set architecture.scoring to weights"
             )
         check_sizes(config, data, len(indices["weights"]), num_processes)
+        check_limits(config, data)
         return indices
 
     @classmethod
     def image_macs(cls, config: SearchConfig, data: DataSet) -> float:
-        """Those of the first cycle's supernet."""
+        """Multiply-accumulates of the first cycle's supernet for an image."""
         network, first = config.network, config.schedule.cycles[0]
         return supernet_macs(
             Pools.initial(network.nodes, config.space.initial_pool, network.shape),
@@ -99,6 +109,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             while state.position.epoch < state.cycle.epochs:
                 for group in state.weights_optimizer.param_groups:
                     group["lr"] = self.lr
+                state.supernet.set_skip_dropout(state.cycle.skip_dropout_in(state.position.epoch))
                 self.train_epoch()
                 self.end_epoch()
             self._end_cycle()
@@ -119,7 +130,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def lr(self) -> float:
         weights = self.config.weights
         epoch, epochs = self.state.position.epoch, self.state.cycle.epochs
-        return cosine(weights.lr, weights.lr_min, epoch, epochs)
+        course = (weights.cosine_power, weights.warmup_epochs)
+        return power_cosine(weights.lr, weights.lr_min, epoch, epochs, *course)
 
     @property
     def architecture_rate(self) -> float:
@@ -145,22 +157,27 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def conclude_epoch(self) -> dict[str, Any]:
         """See what genotype the architecture weights would derive; warn if skips take over."""
         state, before = self.state, self.state.derived
+        with state.timed("other"), no_grad():
+            supernet = state.supernet
+            supernet.relaxation.progress = self.progress
+            supernet.relaxation.end_epoch(supernet.all_architecture_weights())
+            self.step.end_epoch()
         facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
         with state.timed("other"):
             pools, weights = state.supernet.pools, self._architecture_weights()
-            now = derived_now(self.config, pools, weights)
+            now = derived_now(self.config, pools, weights, self.costs)
             if now is None:
                 return facts
             state.derived = now
             facts["derived"] = derived_record(now, before)
             by_weights = self.config.architecture.scoring in ("weights", "blend")
             if by_weights and (text := warning(now, before)) is not None:
-                place = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
-                self.emit("on_message", f"{place}: {text}")
+                when = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
+                self.emit("on_message", f"{when}: {text}")
         return facts
 
     def validate(self) -> dict[str, Score]:
-        """On the architecture half, with the supernet as it is."""
+        """Measure the supernet's score on the architecture half."""
         state = self.state
         if not self.config.validation.includes(state.position.epoch, state.cycle.epochs):
             return {}
@@ -171,7 +188,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         return {"validation": tally.score}
 
     def more_state(self) -> dict[str, Any]:
-        return {**super().more_state(), **self.execution.state()}
+        step = self.step.state()
+        own = {"step": step} if step else {}
+        return {**super().more_state(), **self.execution.state(), **own}
 
     def epoch_work(self) -> list[float]:
         cycles = range(len(self.config.schedule.cycles))
@@ -189,7 +208,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         # A search that is stopped while it measures decides anew: with the same random numbers.
         decisions = Random()
         decisions.setstate(state.decisions.getstate())
-        rest = (pools, weights, decisions, worths)
+        rest = (pools, weights, decisions, worths, self.costs)
         decision = prune_and_replace(self.config, position.cycle, *rest)
         if self._asks:
             state.choice = CellChoice(self, pools, state.saved_choice)
@@ -205,13 +224,18 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         if decision.genotype is not None:
             position.done, state.genotype = True, decision.genotype
             state.elapsed += measured
-            self.record(GenotypeRecord(genotype=decision.genotype.to_json()))
+            fit = decision.fit
+            found = FitRecord.model_validate(fit.to_json()) if fit else None
+            self.record(GenotypeRecord(genotype=decision.genotype.to_json(), fit=found))
+            if fit is not None:
+                self.emit("on_message", "\n".join(in_words(fit)))
             if (truth := truth_of(decision.genotype)) is not None:  # all is decided by now
                 self.record(TruthRecord(truth=truth.to_json()))
         else:
             state.next_cycle(decision.change, decision.pools)
             self._compile()
             self.execution.start_cycle()
+            self.step.start_cycle()
             self.batch.restart()
             state.epoch.seconds["other"] += time.perf_counter() - start
             state.epoch.seconds["validation"] += measured
@@ -235,13 +259,10 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         return enough and self.config.evidence.measure == "auto"
 
     def _architecture_weights(self) -> dict[Role, CellWeights]:
-        supernet = self.state.supernet
+        judged = self.state.supernet.judged()
         return {
-            role: [
-                edge.detach().cpu().double().tolist()
-                for edge in supernet.architecture_weights(role)
-            ]
-            for role in supernet.pools.roles
+            role: [edge.detach().cpu().double().tolist() for edge in cell]
+            for role, cell in judged.items()
         }
 
     def _compile(self) -> None:
@@ -263,6 +284,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             self.records_of(EpochRecord),
             self.records_of(CycleRecord),
             self.state.elapsed,
+            next((one.fit for one in self.records_of(GenotypeRecord)), None),
             self.records_of(EvaluationRecord),
         )
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet
-from prnas.nets.relaxation import make_relaxation
+from prnas.nets.relaxations import make_relaxation
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.runs.processes import Processes
 from prnas.runs.state import Position, RunState, SavedState, sgd
@@ -99,7 +99,7 @@ class SearchState(RunState):
     def _start_cycle(self) -> None:
         """Optimizers start afresh with every cycle."""
         weights, architecture = self.config.weights, self.config.architecture
-        self.supernet.set_skip_dropout(self.cycle.skip_dropout)
+        self.supernet.set_skip_dropout(self.cycle.skip_dropout_in(self.position.epoch))
         self.weight_parameters = self.supernet.weight_parameters()
         self.architecture_parameters = self.supernet.architecture_parameters()
         self.weights_optimizer = sgd(

@@ -224,5 +224,5 @@ class TableSearch:
             (),
             (),
             self.seconds,
-            self.records_of(EvaluationRecord),
+            evaluations=self.records_of(EvaluationRecord),
         )

@@ -1,7 +1,7 @@
 """A model of the relative cost of a search's epochs."""
 
 from prnas.config.search import SearchConfig
-from prnas.searching.step import step_type
+from prnas.searching.steps import step_costs
 from prnas.space.morphisms import has_morphisms
 from prnas.space.pools import edge_positions
 
@@ -21,7 +21,7 @@ def epoch_work(config: SearchConfig, number: int) -> list[float]:
     memory, so that channels count linearly. An epoch trains the weights on their half of the
     images, after the grace epochs architecture weights as often, and validates on the other half.
     """
-    step = step_type(config.architecture)
+    architecture_cost, weights_cost = step_costs(config.architecture)
     cycle = config.schedule.cycles[number]
     edges = len(edge_positions(config.network.nodes, config.network.shape))
     cells = cycle.cells or config.network.cells
@@ -31,9 +31,9 @@ def epoch_work(config: SearchConfig, number: int) -> list[float]:
     share = config.data.architecture_share
     work: list[float] = []
     for epoch in range(cycle.epochs):
-        images = step.weights_cost * (1 - share)
+        images = weights_cost * (1 - share)
         if epoch >= cycle.grace_epochs:
-            images += step.architecture_cost * (1 - share)
+            images += architecture_cost * (1 - share)
         if config.validation.includes(epoch, cycle.epochs):
             images += VALIDATION * share
         work.append(supernet * images)
@@ -41,7 +41,7 @@ def epoch_work(config: SearchConfig, number: int) -> list[float]:
 
 
 def pool_costs(config: SearchConfig) -> list[float]:
-    """What the pool of one edge is expected to cost in each cycle.
+    """The expected cost of an edge's pool in each cycle.
 
     The first is known. From then on, survivors cost what the pool's mean was, and children a little
     more than the operations that can be morphed did before, but never more than the largest

@@ -1,4 +1,4 @@
-"""How fast architecture weights learn if the config says `auto`: by how far they are to come.
+"""The learning rate of architecture weights for `auto`: by how far they are to come.
 
 With Adam, a step moves a weight by about its rate at most, whatever the gradient. So the rates of a
 cycle's steps, added up, are how far a weight can travel before it is judged. That carries over

@@ -1,1 +1,1 @@
-"""What can be searched, as plain values: no torch here, and nothing that acts."""
+"""The search space as plain values: no torch here, and nothing that acts."""

@@ -1,4 +1,4 @@
-"""What prune and replace decided, as a record: it can be logged, saved, replayed."""
+"""Changes: the decisions of prune and replace, which can be logged, saved and replayed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class EdgeChange:
-    """What happens to one edge's pool: who leaves, then who comes in."""
+    """The change of an edge's pool: candidates that leave, then those that come in."""
 
     pruned: Annotated[tuple[Pruned, ...], Field(strict=False)] = ()
     added: Annotated[tuple[Added, ...], Field(strict=False)] = ()
@@ -54,7 +54,7 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to all kinds of cell at the end of a cycle."""
+    """The change of all kinds of cell at the end of a cycle."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
     normal: CellChange

@@ -23,7 +23,7 @@ def checked_kernel(value: object, least: int = 1) -> None:
 
 
 def checked_tuple(name: str, value: object) -> tuple[Any, ...]:
-    """Written by hand, a list is as good as a tuple; kept, it must be hashable."""
+    """A list or a tuple, as a tuple: values must be hashable."""
     if not isinstance(value, list | tuple):
         raise ValueError(f"{name} must be a list, got {value!r:.60}")
     return tuple(cast(list[Any], value))

@@ -61,8 +61,19 @@ def derive_cell(
     worths: Sequence[EdgeWorth] | None = None,
 ) -> tuple[Cell, CellChange]:
     """One cell of `derive`."""
-    shape = pools.shape
-    edges: list[_RankedEdge] = []
+    edges = ranked_edges(pools, weights, generator, scores, worths)
+    return made_cell(pools, *strongest(pools, edges, max_skips), output)
+
+
+def ranked_edges(
+    pools: CellPools,
+    weights: CellWeights,
+    generator: Random,
+    scores: Scores = softmax,
+    worths: Sequence[EdgeWorth] | None = None,
+) -> list["RankedEdge"]:
+    """The edges of a cell, each with what it may keep, best first."""
+    edges: list[RankedEdge] = []
     measured = worths or [None] * len(pools.edges)
     rows = zip(pools.positions, pools.edges, weights, measured, strict=True)
     for position, pool, alphas, worth in rows:
@@ -73,27 +84,41 @@ def derive_cell(
             values = worth.probabilities(range(len(pool.candidates)))
         scored = tuple(zip(pool.candidates, values, strict=True))
         ranked = [(pool.candidates[index], strengths[index]) for index in order]
-        if shape.reads == "two":
+        if pools.shape.reads == "two":
             ranked = [(op, strength) for op, strength in ranked if not isinstance(op, Zero)]
         if not ranked:
             raise ValueError(f"edge {position[1]}→{position[0]} holds nothing but 'zero'")
-        edges.append(_RankedEdge(*position, scored, tuple(ranked), tie=generator.random()))
+        edges.append(RankedEdge(*position, scored, tuple(ranked), tie=generator.random()))
+    return edges
+
+
+def strongest(
+    pools: CellPools, edges: Sequence["RankedEdge"], max_skips: int | None = None
+) -> tuple[list["RankedEdge"], "Nodes"]:
+    """The edges of a cell, and those that each node keeps: its strongest."""
+    edges, shape = list(edges), pools.shape
     states = shape.nodes(pools.num_nodes)
     while True:
         nodes = [_choose(edges, state, shape.num_edges(state)) for state in states]
-        skips = [edge for node in nodes for edge in node if isinstance(edge.ranked[0][0], Skip)]
+        skips = [edge for node in nodes for edge in node if isinstance(edge.best, Skip)]
         replaceable = [edge for edge in skips if len(edge.ranked) > 1]
         if max_skips is None or len(skips) <= max_skips or not replaceable:
-            break
-        worst = min(replaceable, key=_RankedEdge.strength)
+            return edges, nodes
+        worst = min(replaceable, key=RankedEdge.strength)
         edges[edges.index(worst)] = replace(worst, ranked=worst.ranked[1:])
+
+
+def made_cell(
+    pools: CellPools, edges: Sequence["RankedEdge"], nodes: "Nodes", output: Output
+) -> tuple[Cell, CellChange]:
+    """The cell of these edges, where each keeps its best; and how the pools come to it."""
     chosen = tuple(tuple(edge.as_edge() for edge in node) for node in nodes)
-    cell = Cell(chosen, shape.output_states(pools.num_nodes, output), shape=shape)
+    cell = Cell(chosen, pools.shape.output_states(pools.num_nodes, output), shape=pools.shape)
     return cell, CellChange(tuple(edge.change() for edge in edges))
 
 
 @dataclass(frozen=True, slots=True)
-class _RankedEdge:
+class RankedEdge:
     """An edge with its scores, and what it may keep, best first, each with its strength."""
 
     state: int
@@ -102,19 +127,25 @@ class _RankedEdge:
     ranked: tuple[tuple[Operation, float], ...]
     tie: float
 
+    @property
+    def best(self) -> Operation:
+        return self.ranked[0][0]
+
     def strength(self) -> tuple[float, float]:
         return (self.ranked[0][1], self.tie)
 
     def as_edge(self) -> Edge:
-        return Edge(self.input, self.ranked[0][0])
+        return Edge(self.input, self.best)
 
     def change(self) -> EdgeChange:
-        best = self.ranked[0][0]
-        return EdgeChange(tuple(Pruned(op, score) for op, score in self.pool if op != best))
+        return EdgeChange(tuple(Pruned(op, score) for op, score in self.pool if op != self.best))
 
 
-def _choose(edges: list[_RankedEdge], state: int, number: int) -> list[_RankedEdge]:
+Nodes = list[list[RankedEdge]]  # for each node of a cell, the edges that it keeps
+
+
+def _choose(edges: list[RankedEdge], state: int, number: int) -> list[RankedEdge]:
     """The strongest edges of a node, so many, in the order of their inputs."""
     leading = [edge for edge in edges if edge.state == state]
-    strongest = sorted(leading, key=_RankedEdge.strength, reverse=True)[:number]
+    strongest = sorted(leading, key=RankedEdge.strength, reverse=True)[:number]
     return sorted(strongest, key=lambda edge: edge.input)

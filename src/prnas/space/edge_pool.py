@@ -11,7 +11,7 @@ from pydantic import Field
 from prnas.space.change import Added, EdgeChange, Pruned
 from prnas.space.checks import checked_tuple
 from prnas.space.morphisms import MORPHISMS, morphs
-from prnas.space.operations import Convolution, Operation, OperationField
+from prnas.space.operations import Convolution, Operation, OperationField, Zero
 from prnas.space.scores import Scores, as_probabilities, checked_scores, softmax
 from prnas.space.setting import Limits
 from prnas.space.worth import EdgeWorth
@@ -19,7 +19,7 @@ from prnas.space.worth import EdgeWorth
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a candidate came to an edge: by a morphism of its parent, or with the initial pool."""
+    """The arrival of a candidate on an edge: by a morphism, or with the initial pool."""
 
     op: OperationField
     parent: OperationField | None = None
@@ -77,9 +77,11 @@ class EdgePool:
         generator: Random,
         scores: Scores = softmax,
         worth: EdgeWorth | None = None,
+        protect_conv: bool = True,
     ) -> tuple["EdgePool", EdgeChange]:
         """Prune, then replace: `keep` candidates stay, up to `number` children come in.
 
+        With `protect_conv` the best convolution stays in any case, else the best but 'zero'.
         A measured `worth`, if there is one, judges them instead of the weights.
         """
         if keep < 1:
@@ -90,7 +92,7 @@ class EdgePool:
         else:
             ranked = list(worth.order)
             values = worth.probabilities(range(len(self.candidates)))
-        survivors = self._survivors(ranked, keep)
+        survivors = self._survivors(ranked, keep, protect_conv)
         pruned = tuple(
             Pruned(op, values[index])
             for index, op in enumerate(self.candidates)
@@ -106,12 +108,20 @@ class EdgePool:
         change = EdgeChange(pruned, tuple(added))
         return self.apply(change), change
 
-    def _survivors(self, ranked: Sequence[int], keep: int) -> list[int]:
-        """The first `keep` of the ranked candidates, and the best convolution in any case."""
+    def _survivors(self, ranked: Sequence[int], keep: int, protect_conv: bool) -> list[int]:
+        """The first `keep` of the ranked candidates, and the best protected one in any case."""
         survivors = list(ranked[:keep])
-        convs = [index for index in ranked if isinstance(self.candidates[index], Convolution)]
-        if convs and convs[0] not in survivors:
-            survivors[-1] = convs[0]
+        protected = [
+            index
+            for index in ranked
+            if (
+                isinstance(self.candidates[index], Convolution)
+                if protect_conv
+                else not isinstance(self.candidates[index], Zero)
+            )
+        ]
+        if protected and protected[0] not in survivors:
+            survivors[-1] = protected[0]
         return sorted(survivors)
 
     def _draw_children(

@@ -1,4 +1,4 @@
-"""How sure a measured number is: mean, standard error, and the chance of a difference by chance."""
+"""Estimates: the mean of a sample, its standard error, and the p-value of a difference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,9 +42,9 @@ def estimate(sample: Sequence[float]) -> Estimate:
     return Estimate(mean, sqrt(variance / number), number)
 
 
-def difference(one: Sequence[float], other: Sequence[float]) -> Estimate:
-    """The mean of `one` less that of `other`, paired: both are of the same images, in order."""
-    return estimate([a - b for a, b in zip(one, other, strict=True)])
+def difference(first: Sequence[float], second: Sequence[float]) -> Estimate:
+    """The mean of `first` less that of `second`, paired: both are of the same images, in order."""
+    return estimate([a - b for a, b in zip(first, second, strict=True)])
 
 
 def t_tails(t: float, freedom: int) -> float:

@@ -1,4 +1,4 @@
-"""What a search finds: the cells of a network, an operation on each of their edges."""
+"""Genotypes, the results of searches: a network's cells with an operation on each edge."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -184,22 +184,22 @@ class Genotype:
 
     @classmethod
     def from_json(cls, data: Any) -> "Genotype":
-        """The genotype in parsed JSON; a `FormatError` names the place of every problem."""
+        """The genotype in parsed JSON; a `FormatError` names the path of every problem."""
         return validated(_ADAPTER, check_header(data, FORMAT, VERSION), "genotype")
 
     def dumps(self) -> str:
         """JSON text, one edge a line, so that two genotypes can be compared by `diff`."""
-        parts = [f' "format": "{FORMAT}"', f' "version": {VERSION}']
+        fields = [f' "format": "{FORMAT}"', f' "version": {VERSION}']
         for role in self.roles:
             rest = self.cell(role).to_json()
             nodes = [",\n    ".join(map(json.dumps, node)) for node in rest.pop("nodes")]
             lines = ",\n".join(f"   [{node}]" for node in nodes)
-            parts.append(f' "{role}": {{"nodes": [\n{lines}\n  ], {json.dumps(rest)[1:-1]}}}')
-        return "{\n" + ",\n".join(parts) + "\n}\n"
+            fields.append(f' "{role}": {{"nodes": [\n{lines}\n  ], {json.dumps(rest)[1:-1]}}}')
+        return "{\n" + ",\n".join(fields) + "\n}\n"
 
     @classmethod
     def loads(cls, text: str) -> "Genotype":
-        """The genotype in JSON text; a `FormatError` names the place of every problem."""
+        """The genotype in JSON text; a `FormatError` names the path of every problem."""
         return cls.from_json(parse_json(text))
 
 

@@ -17,7 +17,7 @@ class NetworkSize:
 
 
 def halved(pixels: Pixels) -> Pixels:
-    """What stride 2 leaves."""
+    """The size of images after stride 2."""
     return -(-pixels[0] // 2), -(-pixels[1] // 2)
 
 

@@ -29,7 +29,7 @@ class CellPlan:
     projects: bool = True
 
 
-def reduction_places(cells: int) -> tuple[int, int]:
+def reduction_positions(cells: int) -> tuple[int, int]:
     """The indices of the two cells that reduce, or that follow a residual block."""
     return cells // 3, 2 * cells // 3
 
@@ -84,7 +84,7 @@ def plan_cells(
     """
     if shape.network == "residual":
         return _residual_cells(cells, channels), 4 * channels
-    indices = reduction_places(cells)
+    indices = reduction_positions(cells)
     before_last, last = stem_channels, stem_channels
     plans: list[CellPlan] = []
     for index in range(cells):
@@ -102,7 +102,7 @@ def _residual_cells(cells: int, channels: int) -> list[CellPlan]:
     """Three stages of cells that keep size and channels, with a residual block between two."""
     plans: list[CellPlan] = []
     for index in range(cells):
-        after_block = index in reduction_places(cells)
+        after_block = index in reduction_positions(cells)
         if after_block:
             channels *= 2
         plan = CellPlan(

@@ -1,6 +1,7 @@
-"""How large a genotype's network is: counted from its plan, exactly, without building it."""
+"""The exact size of a genotype's network, counted from its plan without building it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from prnas.space.genotype import Genotype
 from prnas.space.layer_size import (
@@ -44,11 +45,28 @@ def network_size(
     widths = output_widths(genotype, output)
     plans, c_out = plan_cells(cells, channels, stem_channels, widths, stem == "imagenet", shape)
     total, pixels = _stem(stem, input_channels, stem_channels, pixels)
-    for plan in plans:
-        edges = [(edge.input, edge.op) for _, edge in genotype.cell(plan.role).edges]
-        size, pixels = _cell(edges, plan, pixels, shape)
-        total += size
+    for place in cell_places(plans, pixels):
+        edges = [(edge.input, edge.op) for _, edge in genotype.cell(place.plan.role).edges]
+        total += _cell(edges, place, shape)
     return total + _end(shape, c_out, classes)
+
+
+def size_around(
+    plans: Sequence[CellPlan],
+    c_out: int,
+    classes: int,
+    shape: CellShape,
+    stem: Stem,
+    input_channels: int,
+    stem_channels: int,
+    pixels: Pixels,
+) -> tuple[NetworkSize, list["CellPlace"]]:
+    """The size of a network without the operations of its cells, and where these are."""
+    total, pixels = _stem(stem, input_channels, stem_channels, pixels)
+    places = cell_places(plans, pixels)
+    for place in places:
+        total += _cell((), place, shape)
+    return total + _end(shape, c_out, classes), places
 
 
 def supernet_macs(
@@ -69,15 +87,14 @@ def supernet_macs(
     stem_channels = num_stem_channels(channels, shape=shape)
     plans, c_out = plan_cells(cells, channels, stem_channels, widths, shape=shape)
     total, pixels = _stem("cifar", input_channels, stem_channels, pixels)
-    for plan in plans:
-        cell = pools.cell(plan.role)
+    for place in cell_places(plans, pixels):
+        cell = pools.cell(place.plan.role)
         edges = [
             (source, op)
             for (_, source), edge in zip(cell.positions, cell.edges, strict=True)
             for op in edge.candidates
         ]
-        size, pixels = _cell(edges, plan, pixels, shape)
-        total += size
+        total += _cell(edges, place, shape)
     return (total + _end(shape, c_out, classes)).macs
 
 
@@ -91,24 +108,48 @@ def _stem(stem: Stem, c_in: int, c_out: int, pixels: Pixels) -> tuple[NetworkSiz
     return total, pixels
 
 
+@dataclass(frozen=True, slots=True)
+class CellPlace:
+    """A cell of a network with the pixels of its inputs, and those of its nodes."""
+
+    plan: CellPlan
+    pixels: Pixels
+    inner: Pixels
+
+    def reads(self, source: int, shape: CellShape) -> tuple[Pixels, int]:
+        """The pixels that an operation on this state reads, and its stride."""
+        if self.plan.reduces and source < shape.inputs:
+            return self.pixels, 2
+        return self.inner, 1
+
+
+def cell_places(plans: Iterable[CellPlan], pixels: Pixels) -> list[CellPlace]:
+    """Where the cells are, after a stem that makes `pixels`."""
+    places: list[CellPlace] = []
+    for plan in plans:
+        if plan.after_block:
+            pixels = halved(pixels)
+        inner = halved(pixels) if plan.reduces else pixels
+        places.append(CellPlace(plan, pixels, inner))
+        pixels = inner
+    return places
+
+
 def _cell(
-    edges: Iterable[tuple[int, Operation]], plan: CellPlan, pixels: Pixels, shape: CellShape
-) -> tuple[NetworkSize, Pixels]:
-    """A cell of these operations, each with the state that it reads; and what pixels it makes."""
+    edges: Iterable[tuple[int, Operation]], place: CellPlace, shape: CellShape
+) -> NetworkSize:
+    """A cell of these operations, each with the state that it reads."""
+    plan = place.plan
     total, c = NetworkSize(), plan.channels
     if plan.after_block:
-        pixels = halved(pixels)
-        total += _residual_block(c // 2, c, pixels)
-    inner = halved(pixels) if plan.reduces else pixels
+        total += _residual_block(c // 2, c, place.pixels)
     if plan.projects:
         for c_in in (plan.c_before_last, plan.c_last)[-shape.inputs :]:
-            total += pointwise_bn_size(c_in, c, pixels)
+            total += pointwise_bn_size(c_in, c, place.pixels)
     for source, op in edges:
-        if plan.reduces and source < shape.inputs:
-            total += op.size(c, pixels, stride=2)
-        else:
-            total += op.size(c, inner, stride=1)
-    return total, inner
+        pixels, stride = place.reads(source, shape)
+        total += op.size(c, pixels, stride=stride)
+    return total
 
 
 def _residual_block(c_in: int, c_out: int, pixels: Pixels) -> NetworkSize:

@@ -38,15 +38,15 @@ Parameter = int | str | tuple[int, ...]
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Operation(ABC):
-    """What every operation says of itself.
+    """An operation, which says of itself what others need to know.
 
-    Its fields are its parameters, checked at birth, and `type`, its name in files. Order, JSON and
-    similarity follow from them; the rest, each class has to say.
+    Its fields are its parameters, checked when it is created, and `type`, its name in files. Order,
+    JSON and similarity follow from them; the rest, each class has to say.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     category: ClassVar[str]  # a word for statistics, plots and colours; classes may share it
-    rank: ClassVar[int]  # the class's place in the order of all operations
+    rank: ClassVar[int]  # the class's position in the order of all operations
     labels: ClassVar[re.Pattern[str]]  # what its labels look like; see `from_match`
     examples: ClassVar[tuple[str, ...]]  # labels, as people write them
 
@@ -74,7 +74,7 @@ class Operation(ABC):
         return {field.name: getattr(self, field.name) for field in fields(self) if field.compare}
 
     def sort_key(self) -> tuple[Any, ...]:
-        """By class, then by parameters."""
+        """The key of the order of operations: by class, then by parameters."""
         return (self.rank, *self.parameters().values())
 
     def __lt__(self, other: object) -> bool:
@@ -85,8 +85,8 @@ class Operation(ABC):
     def similarity(self, other: "Operation") -> float:
         """0 across classes, else (1+k)/(1+n) for k of n equal parameters.
 
-        Sequences count partly: one for an equal length and one for each equal place, of one and as
-        many as the shorter has places. So the paper does with expansions.
+        Sequences count partly: one for an equal length and one for each equal entry, of one and as
+        many as the shorter has entries. So the paper does with expansions.
         """
         if type(self) is not type(other):
             return 0.0
@@ -94,11 +94,11 @@ class Operation(ABC):
         return sum(map(_agreement, mine, theirs), start=1) / (1 + len(mine))
 
 
-def _agreement(one: Parameter, other: Parameter) -> float:
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        places = sum(map(int.__eq__, one, other))
-        return ((len(one) == len(other)) + places) / (1 + min(len(one), len(other)))
-    return one == other
+def _agreement(own: Parameter, other: Parameter) -> float:
+    if isinstance(own, tuple) and isinstance(other, tuple):
+        equal = sum(map(int.__eq__, own, other))
+        return ((len(own) == len(other)) + equal) / (1 + min(len(own), len(other)))
+    return own == other
 
 
 def type_of(kind: type[Operation]) -> str:
@@ -332,6 +332,11 @@ def register(kind: type[Operation], check: Callable[[Operation], None]) -> None:
     others = [other for key, other in OPERATIONS.items() if key != name]
     if name in OPERATIONS and OPERATIONS[name].__module__ == __name__:
         raise ValueError(f"'{name}' is an operation of prnas; give yours another type")
+    for base in OPERATIONS.values():  # A supernet would compute it as it does its base.
+        if base.__module__ == __name__ and issubclass(kind, base):
+            raise ValueError(
+                f"'{name}' derives from {base.__name__}; derive it from Operation or Convolution"
+            )
     if kind.rank in (other.rank for other in others):
         raise ValueError(f"the rank of '{name}', {kind.rank}, is that of another operation")
     if not kind.examples:

@@ -77,6 +77,7 @@ class CellPools:
         generator: Random,
         scores: Scores = softmax,
         worths: Sequence[EdgeWorth] | None = None,
+        protect_conv: bool = True,
     ) -> tuple["CellPools", CellChange]:
         """Prune and replace on every edge: the end of a cycle."""
         if len(weights) != len(self.edges):
@@ -84,7 +85,7 @@ class CellPools:
                 f"{len(self.edges)} edges need architecture weights, got them for {len(weights)}"
             )
         decided = [
-            pool.evolve(alphas, keep, number, limits, generator, scores, worth)
+            pool.evolve(alphas, keep, number, limits, generator, scores, worth, protect_conv)
             for pool, alphas, worth in zip(
                 self.edges, weights, worths or [None] * len(self.edges), strict=True
             )

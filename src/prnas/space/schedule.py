@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import exp
 from typing import Annotated
 
 from pydantic import Field
@@ -12,6 +13,7 @@ MOST_EPOCHS = 100_000
 MOST_CELLS = 200
 MIN_CELLS = 3  # fewer have no normal cell: two are reductions
 MOST_CHANNELS = 10_000
+MOST_DECAY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,8 @@ class Cycle:
 
     `candidates` is the size of every pool after the replacement, `morphisms` how many of them are
     new children. `cells` and `channels` (`None`: as in the network's config) and `skip_dropout`
-    shape the supernet during the cycle.
+    shape the supernet during the cycle. With `protect_conv`, the best convolution of an edge
+    survives in any case.
     """
 
     epochs: int
@@ -30,6 +33,19 @@ class Cycle:
     cells: int | None = None
     channels: int | None = None
     skip_dropout: float = 0.0
+    skip_dropout_decay: float = 0.0
+    protect_conv: bool = True
+
+    def skip_dropout_in(self, epoch: int) -> float:
+        """The dropout of skips in an epoch of the cycle, from 0.
+
+        Constant, or with a decay that of P-DARTS: linear in the grace epochs, exponential after.
+        """
+        if not self.skip_dropout_decay:
+            return self.skip_dropout
+        if epoch < self.grace_epochs:
+            return self.skip_dropout * (self.epochs - 1 - epoch) / self.epochs
+        return self.skip_dropout * exp(-self.skip_dropout_decay * (epoch - self.grace_epochs))
 
     @property
     def survivors(self) -> int:
@@ -55,6 +71,11 @@ class Cycle:
                 yield str(error)
         if type(self.skip_dropout) not in (int, float) or not 0 <= self.skip_dropout < 1:
             yield f"skip_dropout must be at least 0 and below 1, got {self.skip_dropout!r:.60}"
+        decay = self.skip_dropout_decay
+        if type(decay) not in (int, float) or not 0 <= decay <= MOST_DECAY:
+            yield f"skip_dropout_decay must be from 0 to {MOST_DECAY}, got {decay!r:.60}"
+        if type(self.protect_conv) is not bool:
+            yield f"protect_conv must be true or false, got {self.protect_conv!r:.60}"
         if any(type(value) is not int for _, value, _, _ in bounds):
             return  # then they cannot be compared
         if self.grace_epochs > self.epochs:

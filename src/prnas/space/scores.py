@@ -19,6 +19,16 @@ def softmax(weights: Sequence[float]) -> list[float]:
     return [power / total for power in powers]
 
 
+def exponential(weights: Sequence[float]) -> list[float]:
+    """The scores of candidates whose weights are logarithms of these."""
+    return [exp(weight) for weight in weights]
+
+
+def identity(weights: Sequence[float]) -> list[float]:
+    """The scores of candidates whose weights are scores themselves."""
+    return list(weights)
+
+
 def checked_scores(scores: Scores, weights: Sequence[float], size: int) -> list[float]:
     """The scores of `size` candidates; a `ValueError` for weights or scores that are none."""
     if len(weights) != size:

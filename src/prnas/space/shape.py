@@ -1,4 +1,4 @@
-"""What a cell looks like, as a value: its kinds, its inputs, what a node reads, the network around.
+"""The shape of cells as a value: their roles, inputs, what a node reads, the network around them.
 
 The spaces of DARTS and NAS-Bench-201 (Dong and Yang, 2020) differ in these, in the number of nodes,
 in how a cell's output is made, and in the operations.
@@ -25,7 +25,7 @@ Output = Literal["concat", "mean", "sum", "last"]
 
 @dataclass(frozen=True, slots=True)
 class CellShape:
-    """What all cells of a network have in common.
+    """The properties that all cells of a network have in common.
 
     `roles` are the kinds of cell: with one alone, it stands at reductions too. `inputs` says of how
     many cells before it a cell reads the output. A node reads the best `two` of all earlier states,

@@ -1,4 +1,4 @@
-"""What candidates are worth by measurement: by how much the loss rises when one is left out.
+"""The measured worth of candidates: by how much the loss rises when one is left out.
 
 It decides in place of architecture weights, where a config says so. A sample of worth is a rise for
 each image (by removal) or for each batch (by saliency), the same ones for all candidates, so that
@@ -15,7 +15,7 @@ from prnas.space.operations import Convolution, Operation, Zero
 from prnas.space.scores import as_probabilities, softmax
 
 Removed = frozenset[int]  # indices of the candidates of an edge that are left out
-Losses = Mapping[Removed, Sequence[float]]  # of each image, without them
+Losses = Mapping[Removed, Sequence[float]]  # loss of each image without them
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class EdgeWorth:
     def __post_init__(self) -> None:
         number = len(self.samples)
         if sorted(self.order) != list(range(number)) or len(self.strengths) != number:
-            raise ValueError("worth needs a place and a strength for each candidate")
+            raise ValueError("worth needs a rank and a strength for each candidate")
 
     @property
     def estimates(self) -> list[Estimate]:
         return [estimate(sample) for sample in self.samples]
 
     def probabilities(self, indices: Sequence[int]) -> list[float]:
-        """With which these candidates are drawn as parents; they sum up to 1."""
+        """The probabilities of these candidates to be drawn as parents; they sum up to 1."""
         measured = worth_probabilities([self.samples[index] for index in indices])
         if self.weighed is None:
             return measured
@@ -61,19 +61,19 @@ def worth_probabilities(samples: Sequence[Sequence[float]]) -> list[float]:
         return [1.0]
     centre = [fsum(column) / number for column in zip(*samples, strict=True)]
     contrasts = [difference(sample, centre) for sample in samples]
-    spread = fsum(one.mean**2 for one in contrasts) / (number - 1)
-    noise = fsum(one.error**2 for one in contrasts) / (number - 1)
+    spread = fsum(contrast.mean**2 for contrast in contrasts) / (number - 1)
+    noise = fsum(contrast.error**2 for contrast in contrasts) / (number - 1)
     if contrasts[0].number < 2 or spread <= noise:
         return [1 / number] * number
     scale = (1 - noise / spread) / sqrt(spread)
-    return softmax([one.mean * scale for one in contrasts])
+    return softmax([contrast.mean * scale for contrast in contrasts])
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A decision: by how much the worth of the last kept exceeds that of the first pruned."""
+    """A decision: by how much the worth of the last survivor exceeds that of the first pruned."""
 
-    kept: int
+    survivor: int
     pruned: int
     difference: Estimate
 
@@ -82,9 +82,9 @@ class Elimination:
     """Backward elimination on one edge: the least missed leaves, then the others are measured anew.
 
     So of two candidates that can stand in for each other, one leaves and the other, now missed,
-    stays; ranked once, both would leave. It decides and measures nothing itself: it asks for the
-    losses without some sets of candidates, and is told them. In the end it has measured each
-    survivor without those that left.
+    stays; ranked once, both would leave. It measures nothing itself: `ask` says
+    without which sets of candidates losses are needed next, and `tell` takes them. In the end each
+    survivor was measured without those that left.
 
     With `weights`, the rank by these counts as much as the rank by worth. `protect_conv` keeps the
     last convolution, `no_zero` removes 'zero' first, unmeasured.
@@ -104,7 +104,7 @@ class Elimination:
         self.left = list(range(len(operations)))
         self.gone: list[int] = []
         self.samples: dict[int, tuple[float, ...]] = {}
-        self.comparison: Comparison | None = None  # of the last one that left
+        self.comparison: Comparison | None = None  # comparison of the last candidate that left
         self.done = False
         if no_zero:
             zeros = [index for index in self.left if isinstance(operations[index], Zero)]
@@ -113,7 +113,7 @@ class Elimination:
 
     @property
     def num_passes(self) -> int:
-        """How many sets it will ask for, apart from that of all candidates."""
+        """The number of sets that `ask` will return, apart from the empty one."""
         number = len(self.left)
         return sum(range(min(self.keep, number), number + 1)) + bool(self.gone)
 
@@ -125,7 +125,7 @@ class Elimination:
         return [gone, *(gone | {index} for index in self.left)]
 
     def tell(self, losses: Losses) -> None:
-        """The losses without the sets that it asked for, image by image."""
+        """Take the losses without the sets of `ask`, image by image."""
         gone = frozenset(self.gone)
         before = losses[gone]
         for index in self.left:
@@ -157,8 +157,8 @@ class Elimination:
             return by_worth
         weights = self.weights
         by_weight = sorted(indices, key=lambda index: (-weights[index], index))
-        places = {index: by_worth.index(index) + by_weight.index(index) for index in indices}
-        return sorted(by_worth, key=lambda index: places[index])
+        ranks = {index: by_worth.index(index) + by_weight.index(index) for index in indices}
+        return sorted(by_worth, key=lambda index: ranks[index])
 
     def result(self, weighed: Sequence[float] | None = None) -> EdgeWorth:
         """The worth of all candidates: of those that left, when they did."""
@@ -210,7 +210,7 @@ def last_and_first(
     *,
     no_zero: bool = False,
 ) -> tuple[int, int] | None:
-    """The last candidate of an edge that was kept, and the first that was pruned, by score.
+    """The last candidate of an edge that survived, and the first that was pruned, by score.
 
     `None` if nothing was pruned for its score. One that stays by a rule in spite of its score does
     not count, nor, with `no_zero`, a 'zero' that goes by one.
@@ -223,9 +223,9 @@ def last_and_first(
     if not gone:
         return None
     first = max(gone, key=lambda index: scores[index])
-    kept = [
+    survivors = [
         index
         for index, op in enumerate(operations)
         if op not in pruned and scores[index] >= scores[first]
     ]
-    return (min(kept, key=lambda index: scores[index]), first) if kept else None
+    return (min(survivors, key=lambda index: scores[index]), first) if survivors else None

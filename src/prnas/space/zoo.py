@@ -17,7 +17,11 @@ Error = tuple[float, float | None]  # mean and standard deviation, in per cent
 
 @dataclass(frozen=True, slots=True)
 class ZooEntry:
-    """A published genotype. Errors are test errors in per cent, parameters are in millions."""
+    """A published genotype. Errors are test errors in per cent, parameters are in millions.
+
+    `method_error` is the mean over the searches of its paper on CIFAR-10, where an error of this
+    very cell is not known. `source` is where the cell is written, if not in the paper.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT | ConfigDict(arbitrary_types_allowed=True)
     title: str
@@ -25,10 +29,12 @@ class ZooEntry:
     reference: str
     cifar10_error: Error | None
     cifar100_error: Error | None
-    published_parameters: float
-    gpu_days: float
+    published_parameters: float | None
+    gpu_days: float | None
     note: str
     genotype: Annotated[Genotype, BeforeValidator(Genotype.from_json)]
+    method_error: Error | None = None
+    source: str | None = None
 
 
 @cache

@@ -31,12 +31,12 @@ _LOG_END = 4096  # Bytes of a log in which its last message is looked for.
 class Task:
     """All that a machine needs to make an attempt at a job; it can be sent to another one."""
 
-    number: int  # Of the job.
+    number: int  # The job's number.
     job: str  # The run's folder, in the study's.
     study: Path
     lock: Path
-    start: tuple[str, ...]  # Arguments of a new run,
-    resume: tuple[str, ...]  # and of one that goes on.
+    start: tuple[str, ...]  # Arguments of a new run.
+    resume: tuple[str, ...]  # Arguments of a run that goes on.
     config: str  # The digest of the config that the run must have.
     program: tuple[str, ...] = ()  # Instead of the `prnas` of that machine.
 
@@ -59,8 +59,8 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a job computes: a share of the CPUs, or GPUs, given by environment variables."""
+class Slot:
+    """A share of a machine for one job at a time: CPUs or GPUs, by environment variables."""
 
     name: str
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -78,7 +78,7 @@ class Ended:
 
 
 def attempt(
-    task: Task, place: Place, started: Callable[["subprocess.Popen[bytes]"], None] | None = None
+    task: Task, slot: Slot, started: Callable[["subprocess.Popen[bytes]"], None] | None = None
 ) -> Ended:
     """Start a job or go on with it, and wait for its end. It ends itself when its parent does.
 
@@ -93,7 +93,7 @@ def attempt(
     try:
         if is_run_locked(task.run / LOCK):
             return Ended(task, None)
-        return _attempt(task, place, lock.handle, started)
+        return _attempt(task, slot, lock.handle, started)
     except UserError as error:
         return Ended(task, 2, message=str(error))
     except OSError as error:
@@ -104,7 +104,7 @@ def attempt(
 
 def _attempt(
     task: Task,
-    place: Place,
+    slot: Slot,
     handle: int | None,
     started: Callable[["subprocess.Popen[bytes]"], None] | None,
 ) -> Ended:
@@ -118,7 +118,7 @@ def _attempt(
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**_environment(), **place.environment, LIFELINE: "1"},
+            env={**_environment(), **slot.environment, LIFELINE: "1"},
             pass_fds=() if handle is None else (handle,),
             start_new_session=True,  # Ctrl-C is for the study, which lets its jobs save and end.
         )
@@ -134,12 +134,12 @@ def _attempt(
     seconds = time.monotonic() - began
     message = "" if code == 0 else _last_message(log, log_begin)
     ended = Ended(task, code, seconds, progress_of(task.run) - before, message)
-    _note(ended, place, arguments)
+    _note(ended, slot, arguments)
     return ended
 
 
 def _environment() -> dict[str, str]:
-    """Ours, but for what Ray tells its own processes, among it the key to its cluster."""
+    """Our environment without Ray's variables, among them the key to its cluster."""
     return {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
 
 
@@ -161,7 +161,7 @@ def _goes_on(task: Task) -> bool:
 
 
 def _last_message(log: Path, begin: int) -> str:
-    """What a job said last: its message, if it ended with one. `begin`: where its log begins."""
+    """The last message of a job, or its last line. `begin`: where its log begins."""
     try:
         with log.open("rb") as file:
             file.seek(max(begin, log.stat().st_size - _LOG_END))
@@ -173,13 +173,13 @@ def _last_message(log: Path, begin: int) -> str:
     return next(iter([*reversed(spoken), *reversed(lines)]), "")
 
 
-def _note(ended: Ended, place: Place, arguments: tuple[str, ...]) -> None:
+def _note(ended: Ended, slot: Slot, arguments: tuple[str, ...]) -> None:
     """A line for people, in a file that nobody reads back to decide."""
     now = datetime.now().astimezone()
     line = {
         "job": ended.task.job,
         "host": socket.gethostname(),
-        "place": place.name,
+        "place": slot.name,
         "ended": now.isoformat(timespec="seconds"),
         "seconds": round(ended.seconds, 3),
         "code": ended.code,

@@ -1,4 +1,4 @@
-"""What went wrong with the jobs of a study, for people: the last attempt's message of each."""
+"""The problems of a study's jobs, for people: the message of each one's last attempt."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ _MOST_BYTES = 2**28
 
 
 def last_problems(folder: Path, plan: Plan) -> dict[int, str]:
-    """By the number of the job; what a job that went well afterwards has none of."""
+    """The last problem of each job by number; a job that went well afterwards has none."""
     try:
         lines = read_file(folder / ATTEMPTS, _MOST_BYTES).decode(errors="replace").splitlines()
     except OSError:

@@ -44,7 +44,7 @@ def _engine(name: str) -> str:
 
 
 def check_address(address: str) -> str:
-    """Where a Ray cluster is: `auto`, or the address that `ray start --head` prints."""
+    """The address of a Ray cluster: `auto`, or what `ray start --head` prints."""
     if not _ADDRESS.fullmatch(address):
         raise ValueError(
             f"an address is auto (the cluster that this machine is in) or HOST:PORT, such as "
@@ -65,7 +65,7 @@ class RowConfig(Section):
     seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Self:
+    def _single_kind(self) -> Self:
         kinds = [kind for kind in ("search", "random", "cell") if getattr(self, kind) is not None]
         if len(kinds) != 1:
             raise ValueError(
@@ -99,7 +99,7 @@ def _engine_data(value: Any) -> Any:
 
 
 class EngineConfig(Section):
-    """What runs the jobs, and where."""
+    """The engine that runs the jobs, and where it does."""
 
     name: Annotated[str, AfterValidator(_engine)] = "local"
     # Of a running Ray cluster; None: one of our own on this machine.
@@ -113,7 +113,7 @@ class EngineConfig(Section):
 
 
 class ResourcesConfig(Section):
-    """What one job gets."""
+    """The resources of a job."""
 
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
     memory: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB; None: an equal share.
@@ -135,7 +135,7 @@ class StudyConfig(Section):
     rows: Annotated[tuple[RowConfig, ...], Field(min_length=1, max_length=MOST_ROWS)]
     seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 5  # Searches, or cells, of each row.
     first_seed: Annotated[int, Field(ge=0, lt=2**40)] = 0
-    trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1  # Of what each search found.
+    trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1  # For each cell.
     # What says how good a cell is: a training of its network, or the table of NAS-Bench-201.
     judge: Literal["training", "truth"] = "training"
     retrain: Annotated[RetrainingConfig, BeforeValidator(_recipe_data)] = RetrainingConfig()

@@ -10,19 +10,19 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
-from prnas.studies.attempt import Ended, Place, Task, attempt
+from prnas.studies.attempt import Ended, Slot, Task, attempt
 
 
 class Engine(Protocol):
-    """What a study asks of an engine. All calls come from one thread."""
+    """The calls that a study makes to an engine, all from one thread."""
 
     @property
-    def slots(self) -> int:
+    def num_slots(self) -> int:
         """How many jobs can be under way at the same time; it may change."""
         ...
 
-    def start(self, task: Task) -> Place | None:
-        """Make an attempt at a job, and return at once. The place, if it is known already."""
+    def start(self, task: Task) -> Slot | None:
+        """Begin an attempt at a job; return its slot, unless the engine chooses it later."""
         ...
 
     def wait(self, seconds: float) -> list[Ended]:
@@ -39,25 +39,25 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """Jobs as processes on this machine, one at each place at a time."""
+    """Jobs as processes on this machine, at most one in each slot."""
 
-    def __init__(self, places: Sequence[Place]) -> None:
-        self._free = list(reversed(places))
-        self.slots = len(places)
-        self._ended: SimpleQueue[tuple[Place, Ended]] = SimpleQueue()
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self._free = list(reversed(slots))
+        self.num_slots = len(slots)
+        self._ended: SimpleQueue[tuple[Slot, Ended]] = SimpleQueue()
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._threads: dict[int, threading.Thread] = {}
         self._lock = threading.Lock()
         self._stopping = False
 
-    def start(self, task: Task) -> Place:
-        place = self._free.pop()
-        thread = threading.Thread(target=self._run, args=(task, place), name=task.job, daemon=True)
+    def start(self, task: Task) -> Slot:
+        slot = self._free.pop()
+        thread = threading.Thread(target=self._run, args=(task, slot), name=task.job, daemon=True)
         self._threads[task.number] = thread
         thread.start()
-        return place
+        return slot
 
-    def _run(self, task: Task, place: Place) -> None:
+    def _run(self, task: Task, slot: Slot) -> None:
         def started(process: "subprocess.Popen[bytes]") -> None:
             with self._lock:
                 self._processes[task.number] = process
@@ -65,20 +65,20 @@ class LocalEngine:
                     end_of_input(process)
 
         try:
-            ended = attempt(task, place, started)
+            ended = attempt(task, slot, started)
         except BaseException as error:  # Whatever it is: the study must hear of the end.
             ended = Ended(task, 1, message=f"{type(error).__name__}: {error}")
         with self._lock:
             self._processes.pop(task.number, None)
-        self._ended.put((place, ended))
+        self._ended.put((slot, ended))
 
     def wait(self, seconds: float) -> list[Ended]:
         results: list[Ended] = []
         with suppress(Empty):
             while True:
-                place, ended = self._ended.get(timeout=0 if results else seconds)
+                slot, ended = self._ended.get(timeout=0 if results else seconds)
                 self._threads.pop(ended.task.number).join()
-                self._free.append(place)
+                self._free.append(slot)
                 results.append(ended)
         return results
 

@@ -1,4 +1,4 @@
-"""How long a study will take: from what its runs took, else from measured steps. Light."""
+"""The estimate of a study's time: from what its runs took, else from measured steps. Light."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Key = tuple[str, Literal["search", "retrain"]]  # A row, and which of its jobs.
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of a job, by row and task; and of all that is left, on so many places."""
+    """Seconds of a job, by row and task; and of all that is left, on the given slots."""
 
     of_job: Mapping[Key, float]
     left: float | None  # `None`: something could not be measured.
@@ -29,8 +29,8 @@ def estimate(
     slots: int,
     measure: Callable[[RunConfig], float],
 ) -> Estimate:
-    """`measure` gives the seconds of a run by its config; it is asked only where none was done."""
-    of_job = known_seconds(plan, states)
+    """`measure` gives the seconds of a run by its config; it is called only where none is done."""
+    of_job = mean_seconds(plan, states)
     problems: list[str] = []
     for row in plan.rows:
         tasks: list[tuple[Key, RunConfig | None]] = []
@@ -53,7 +53,7 @@ def estimate(
     return Estimate(of_job, left, tuple(problems))
 
 
-def known_seconds(plan: Plan, states: Mapping[int, JobState]) -> dict[Key, float]:
+def mean_seconds(plan: Plan, states: Mapping[int, JobState]) -> dict[Key, float]:
     """The mean seconds of the jobs that are done."""
     done: dict[Key, list[float]] = {}
     for job in plan.jobs:
@@ -70,7 +70,7 @@ def seconds_left(
     of_job: Mapping[Key, float],
     under_way: Sequence[tuple[int, float]] = (),
 ) -> float | None:
-    """Of all jobs that are not done; `under_way` are numbers of jobs and their seconds so far.
+    """The seconds of all jobs that are not done; `under_way`: number and seconds of running ones.
 
     `None` if there is a kind of job of which nothing is known.
     """

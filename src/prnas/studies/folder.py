@@ -56,7 +56,7 @@ def open_study(folder: Path, plan: Plan) -> None:
 
 
 def check_study(folder: Path, plan: Plan) -> None:
-    """What `open_study` refuses; nothing is written."""
+    """Refuse what `open_study` refuses; nothing is written."""
     if is_study(folder):
         _check_same(folder, read_plan(folder), plan)
     elif folder.exists() and (not folder.is_dir() or _is_used(folder)):
@@ -71,7 +71,7 @@ def _is_used(folder: Path) -> bool:
 
 
 def genotype_file(folder: Path, row: Row, unit: int) -> Path:
-    """Where the cells of a row that does not search are."""
+    """The file with the cells of a row that does not search."""
     return folder / row.name / f"seed-{unit}.json"
 
 
@@ -137,10 +137,10 @@ def _check_same(folder: Path, old: Plan, new: Plan) -> None:
             f"the study in {folder} was begun with first_seed {old.study.first_seed}: {advice}"
         )
     for row in new.rows:
-        known = before.get(row.name)
-        if known is None or not _begun(folder / row.name):
+        old_row = before.get(row.name)
+        if old_row is None or not _begun(folder / row.name):
             continue
-        changed = _difference(_row_data(known), _row_data(row))
+        changed = _difference(_row_data(old_row), _row_data(row))
         if changed:
             raise UserError(
                 f"row '{row.name}' of {folder} was begun with other {changed}; {advice}"
@@ -156,11 +156,11 @@ def _row_folders(folder: Path, plan: Plan) -> list[Path]:
     return [folder / row.name for row in plan.rows]
 
 
-def _begun(row: Path, part: str = "") -> bool:
+def _begun(row: Path, infix: str = "") -> bool:
     """Whether a run of a row has computed anything that was saved."""
     if not row.is_dir():
         return False
-    return any(part in path.name and _has_checkpoint(path) for path in row.glob("seed-*"))
+    return any(infix in path.name and _has_checkpoint(path) for path in row.glob("seed-*"))
 
 
 def _has_checkpoint(run: Path) -> bool:
@@ -183,7 +183,7 @@ def _row_data(row: Row) -> dict[str, Any]:
 
 
 def _fixed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a config that say what is computed; the seed is each job's own."""
+    """The sections of a config that say what is computed; the seed is each job's own."""
     return {key: value for key, value in data.items() if key not in (*_FREE, "seed", "genotype")}
 
 

@@ -14,9 +14,9 @@ from prnas.studies.page import study_data
 from prnas.studies.plan import Plan
 from prnas.studies.states import JobState, read_state
 
-LEAST_SECONDS = 1.5  # Between two looks at the folders,
-SHARE = 0.05  # which take at most so much of the time.
-MOST_RUNS = 8  # Whose pages are kept.
+LEAST_SECONDS = 1.5  # Seconds between two looks at the folders.
+SHARE = 0.05  # Largest share of the time that these looks take.
+MOST_RUNS = 8  # Runs whose pages stay in memory.
 
 
 class LiveStudy(Live):
@@ -31,10 +31,10 @@ class LiveStudy(Live):
         self._states: dict[int, JobState] = {}
         self._runs: dict[str, LiveReport] = {}
         self._next = 0.0
-        self._known: object = None
+        self._shown: object = None
         self._update()
 
-    def part(self, folder: str) -> LiveReport | None:
+    def subpage(self, folder: str) -> LiveReport | None:
         """The page of a run, by its folder in the address; only the study's own jobs have one."""
         with self._lock:
             path = self._paths.get(folder)
@@ -47,7 +47,7 @@ class LiveStudy(Live):
             except UserError:
                 return None
             if live is not None:
-                self._runs[folder] = live  # The last one is the one that was asked for last.
+                self._runs[folder] = live  # In the order of their latest requests.
                 for old in list(self._runs)[:-MOST_RUNS]:
                     del self._runs[old]
             return live
@@ -71,9 +71,9 @@ class LiveStudy(Live):
             states[job.number] = state
         problems = attempts.last_problems(self._folder, plan)
         self._states = states
-        known = (states, problems, plan)
-        if known != self._known:
-            self._known = known
+        facts = (states, problems, plan)
+        if facts != self._shown:
+            self._shown = facts
             self._show(study_data(self._folder, plan, states, problems))
             self._paths = {f"/{quote(job.path)}": self._folder / job.path for job in plan.jobs}
         now = self._clock()

@@ -1,4 +1,4 @@
-"""What this machine has, and how it is shared out among the jobs of a study."""
+"""The CPUs, GPUs and memory of this machine, shared out among the jobs of a study."""
 
 import math
 import os
@@ -10,10 +10,10 @@ import psutil
 
 from prnas.io.errors import UserError
 from prnas.io.memory import cgroup_limits
-from prnas.studies.attempt import Place
+from prnas.studies.attempt import Slot
 from prnas.studies.config import StudyConfig
 
-_MEMORY_SHARE = 0.9  # Of the machine's, for all jobs together.
+_MEMORY_SHARE = 0.9  # Share of the machine's memory for all jobs together.
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What each job gets, and where jobs can run at the same time."""
+    """The share of each job, and the slots of jobs that run at the same time."""
 
     threads: int
     memory: float | None  # GB
     gpus: float
-    places: tuple[Place, ...]
+    slots: tuple[Slot, ...]
 
 
 def num_cpus() -> int:
@@ -66,7 +66,7 @@ def share_out(
     memory: float | None = None,
     single: bool = False,
 ) -> Share:
-    """The places for jobs on this machine. `single`: one alone, with all that it has."""
+    """The slots for jobs on this machine. `single`: one alone, with all that it has."""
     wanted = study.resources
     cpus = num_cpus() if cpus is None else cpus
     gpus = visible_gpus() if gpus is None and wanted.gpus != 0 else gpus or []
@@ -89,13 +89,13 @@ def share_out(
         limit = round(_MEMORY_SHARE * memory / number, 3)
     threads = {"OMP_NUM_THREADS": str(wanted.threads)}
     if of_job:
-        places = [
-            Place(f"GPU {visible}", {**threads, "CUDA_VISIBLE_DEVICES": visible})
+        slots = [
+            Slot(f"GPU {visible}", {**threads, "CUDA_VISIBLE_DEVICES": visible})
             for visible in by_gpu[:number]
         ]
     else:
-        places = [Place(f"slot {index + 1}", threads) for index in range(number)]
-    return Share(wanted.threads, limit, of_job, tuple(places))
+        slots = [Slot(f"slot {index + 1}", threads) for index in range(number)]
+    return Share(wanted.threads, limit, of_job, tuple(slots))
 
 
 def share_out_nodes(study: StudyConfig, nodes: Sequence[Node]) -> Share:
@@ -111,19 +111,19 @@ def share_out_nodes(study: StudyConfig, nodes: Sequence[Node]) -> Share:
     room = [_room(node, wanted.threads, of_job, wanted.memory) for node in nodes]
     number = study.slots or sum(room)
     if not number:
-        parts = [f"{wanted.threads} CPUs", f"{of_job:g} GPUs" if of_job else ""]
-        parts.append("" if wanted.memory is None else f"{wanted.memory:g} GB")
+        needs = [f"{wanted.threads} CPUs", f"{of_job:g} GPUs" if of_job else ""]
+        needs.append("" if wanted.memory is None else f"{wanted.memory:g} GB")
         raise UserError(
             f"none of the cluster's {len(nodes)} machines has room for a job, which needs "
-            f"{' and '.join(filter(None, parts))} (resources); with slots: N, jobs wait for room"
+            f"{' and '.join(filter(None, needs))} (resources); with slots: N, jobs wait for room"
         )
     limit = wanted.memory
     if limit is None and not of_job:
         shares = [node.memory / jobs for node, jobs in zip(nodes, room, strict=True) if jobs]
         limit = round(_MEMORY_SHARE * min(shares, default=math.inf), 3)
         limit = limit if math.isfinite(limit) else None
-    place = Place("Ray", {"OMP_NUM_THREADS": str(wanted.threads)})
-    return Share(wanted.threads, limit, of_job, (place,) * number)
+    slot = Slot("Ray", {"OMP_NUM_THREADS": str(wanted.threads)})
+    return Share(wanted.threads, limit, of_job, (slot,) * number)
 
 
 def _room(node: Node, threads: int, gpus: float, memory: float | None) -> int:

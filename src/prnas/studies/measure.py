@@ -10,7 +10,7 @@ from prnas.io.errors import UserError
 from prnas.retraining import api as retraining
 from prnas.runs.events import Callback, RunStart, StepEvent
 from prnas.searching import api as searching
-from prnas.searching.step import step_type
+from prnas.searching.steps import step_costs
 from prnas.searching.time_left import VALIDATION, epoch_work
 from prnas.studies.estimate import START_UP
 
@@ -76,12 +76,12 @@ def _epochs(start: RunStart) -> float:
         share = (start.test_images or 0) / start.train_images
         return config.training.epochs + VALIDATION * 2 * share * tested
     cycles = range(len(config.schedule.cycles))
-    work = [part for cycle in cycles for part in epoch_work(config, cycle)]
+    work = [epoch for cycle in cycles for epoch in epoch_work(config, cycle)]
     first = config.schedule.cycles[0]
-    # The part of the first epoch that is steps, without its validation.
+    # The share of the first epoch that is steps, without its validation.
     share = config.data.architecture_share
-    step = step_type(config.architecture)
-    cost = step.weights_cost + (0.0 if first.grace_epochs else step.architecture_cost)
+    architecture_cost, weights_cost = step_costs(config.architecture)
+    cost = weights_cost + (0.0 if first.grace_epochs else architecture_cost)
     steps = (1 - share) * cost
     validated = VALIDATION * share if config.validation.includes(0, first.epochs) else 0.0
     return sum(work) / (work[0] * steps / (steps + validated))

@@ -17,7 +17,7 @@ from prnas.report.plain_data import clipped, rounded
 from prnas.report.view import Facts, cell_pictures, facts_of
 from prnas.runs.names import REPORT
 from prnas.space.genotype import Genotype, Role
-from prnas.studies.attempt import Ended, Place
+from prnas.studies.attempt import Ended, Slot
 from prnas.studies.plan import Job, Plan
 from prnas.studies.results import (
     METRICS,
@@ -37,8 +37,8 @@ MOST_PAIRS = 1_000
 MOST_PROBLEMS = 30
 MOST_DRAWN, MOST_DRAWN_OF_ROW = 120, 6  # Genotypes.
 LONGEST_MESSAGE = 600
-LEAST_SECONDS = 5.0  # Between two refreshes of the page of a study that runs,
-SHARE = 0.01  # of whose time they take at most so much.
+LEAST_SECONDS = 5.0  # Between two refreshes of the page of a study that runs.
+SHARE = 0.01  # Largest share of the study's time that they take.
 
 
 def study_data(
@@ -49,7 +49,7 @@ def study_data(
     running: Collection[int] = (),
     page: Path | None = None,
 ) -> dict[str, Any]:
-    """What the page is made from.
+    """The data of the page.
 
     `problems`: what went wrong last with jobs that are not done; `running`: jobs that are known to
     run, whatever their states say. `page`: where it is written, if that is not the study's folder.
@@ -103,7 +103,7 @@ def _problem_list(
 
 
 def _links(folder: Path, page: Path | None) -> str | None:
-    """From the page to the study's folder; `None` if there is no way."""
+    """The way from the page to the study's folder; `None` if there is none."""
     if page is None:
         return "./"
     try:
@@ -171,7 +171,7 @@ def _row_data(
     states: Mapping[int, JobState],
     names: Mapping[int, str],
 ) -> dict[str, Any]:
-    summary, parts = row.summary, row.components
+    summary, components = row.summary, row.components
     low, high = summary.interval if summary is not None and summary.interval else (None, None)
     return {
         "name": row.name,
@@ -184,8 +184,8 @@ def _row_data(
         "sd": None if summary is None else rounded(summary.deviation),
         "low": rounded(low),
         "high": rounded(high),
-        "between": None if parts is None else rounded(parts.between**0.5),
-        "within": None if parts is None else rounded(parts.within**0.5),
+        "between": None if components is None else rounded(components.between**0.5),
+        "within": None if components is None else rounded(components.within**0.5),
         "ranks": row.ranks,
         "parameters": rounded(row.mean_of("parameters")),
         "macs": rounded(row.mean_of("macs")),
@@ -219,8 +219,8 @@ def _unit_data(
 
 
 def _mean(values: Sequence[int | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return rounded(fmean(known)) if known else None
+    numbers = [value for value in values if value is not None]
+    return rounded(fmean(numbers)) if numbers else None
 
 
 def _most_certain(pairs: Sequence[Pair]) -> list[Pair]:
@@ -304,7 +304,7 @@ def _error_of(units: Sequence[Unit]) -> float | None:
 
 
 def _spaced(items: Sequence[Any], most: int) -> Sequence[Any]:
-    """At most so many, evenly over all: with the first and, of several, the last."""
+    """At most so many items, evenly spaced, with the first and, of several, the last."""
     if len(items) <= most:
         return items
     if most == 1:
@@ -336,7 +336,7 @@ class PageWriter(Watcher):
         self._plan, self._states = plan, states
         self._write()
 
-    def on_job(self, job: Job, place: Place | None) -> None:
+    def on_job(self, job: Job, slot: Slot | None) -> None:
         self._running.add(job.number)
         self._news = True
 

@@ -1,4 +1,4 @@
-"""From a study to its jobs: a pure function of the file and the recipes it names."""
+"""The plan of a study: its jobs as a pure function of the file and the recipes that it names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -142,7 +142,7 @@ class Plan:
         return tuple(jobs)
 
     def config_digest(self, job: Job, genotype: Genotype | None) -> str:
-        """Of the config that a job's run must have. `genotype`: what a training trains."""
+        """The digest of the config that a job's run must have; a training's has a `genotype`."""
         if job.task == "search":
             data = {**self._search_data[job.row.name], "seed": job.seed}
         else:
@@ -168,7 +168,7 @@ def make_plan(study: StudyConfig, folder: Path | None = None) -> Plan:
     data = override_list(study.data, "data.")
 
     def config_of(recipe: str, task: Literal["search", "retrain"], own: Sequence[str]) -> Any:
-        return named.config_of(_found(recipe, folder), [*data, *own], KINDS[task])
+        return named.config_of(_beside(recipe, folder), [*data, *own], KINDS[task])
 
     rows: list[Row] = []
     for row in study.rows:
@@ -194,7 +194,7 @@ def _row(row: RowConfig, folder: Path | None, config_of: Any) -> Row:
     if row.cell is not None:
         published = row.cell if row.cell in zoo.names() else None
         return Row(
-            row.name, "cell", None, named.genotype_and_data(_found(row.cell, folder))[0], published
+            row.name, "cell", None, named.genotype_and_data(_beside(row.cell, folder))[0], published
         )
     config = config_of(row.search or row.random, "search", override_list(row.set))
     return Row(row.name, row.kind, config)
@@ -211,7 +211,7 @@ def _check_looked_up(row: Row) -> None:
         )
 
 
-def _found(name: str, folder: Path | None) -> str:
+def _beside(name: str, folder: Path | None) -> str:
     """A file beside the study's own, if there is one of that name; else the name as it is."""
     shipped = name in recipes.names() or name in zoo.names()
     if folder is None or shipped or not exists(folder / name):

@@ -1,4 +1,4 @@
-"""Which job is next, and what the end of an attempt means. It decides, and starts nothing."""
+"""The queue of jobs: which is next, and what an attempt's end means. It starts nothing itself."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from prnas.studies.states import JobState
 STRIKES = 3  # Attempts without any progress after which a job is given up.
 BUSY = 2.0  # Seconds until a job that is under way elsewhere is looked at again.
 USER_ERROR = 2
-_STOPPED = (EXIT + 2, EXIT + 15)  # By SIGINT or SIGTERM: it has saved its state.
+_STOPPED = (EXIT + 2, EXIT + 15)  # Exit codes after SIGINT or SIGTERM: the state is saved.
 
 
 @dataclass
@@ -84,7 +84,7 @@ class JobQueue:
             self._strike(number, ended)
 
     def _fail(self, job: Job, ended: Ended) -> None:
-        """What a job complained of will not go away; of a row that cannot even begin, nothing."""
+        """Give up a job whose message will stay true, and its row if that cannot even begin."""
         self.failed[job.number] = ended.message or "it ended with exit code 2"
         if ended.progress == 0 and not self.states[job.number].checkpoint:
             for number, other in self.jobs.items():

@@ -72,8 +72,8 @@ class Driver:
         for node in self._ray.nodes():
             if node["Alive"]:
                 has = node["Resources"]
-                one = {"cpus": has.get("CPU", 0.0), "gpus": has.get("GPU", 0.0)}
-                nodes.append({**one, "memory": has.get("memory", 0.0) / 1e9})
+                sizes = {"cpus": has.get("CPU", 0.0), "gpus": has.get("GPU", 0.0)}
+                nodes.append({**sizes, "memory": has.get("memory", 0.0) / 1e9})
         if nodes != self._nodes:
             self._nodes = nodes
             self._say(nodes=nodes)
@@ -86,7 +86,7 @@ class Driver:
         self._later(actor.here.remote(), partial(self._begun, attempt))
         self._later(actor.run.remote(*arguments), partial(self._ended, number))
         if self._stopping:
-            self._stop_one(attempt)
+            self._stop_attempt(attempt)
 
     def _later(self, result: Any, act: Callable[[Any], None]) -> None:
         """Act on a result of Ray's when it is there, in the thread of all other news."""
@@ -113,9 +113,9 @@ class Driver:
     def _stop(self, message: dict[str, Any]) -> None:
         self._stopping = True
         for attempt in self._attempts.values():
-            self._stop_one(attempt)
+            self._stop_attempt(attempt)
 
-    def _stop_one(self, attempt: _Attempt) -> None:
+    def _stop_attempt(self, attempt: _Attempt) -> None:
         if attempt.began:
             attempt.actor.stop.remote()
         else:  # It waits for room, maybe for ever. A job that did begin just now ends by itself.

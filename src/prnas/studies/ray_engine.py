@@ -33,8 +33,8 @@ from prnas.studies.locks import is_locked
 from prnas.studies.machine import Node, Share, share_out, share_out_nodes, visible_gpus
 
 START = 120.0  # Seconds that Ray has to start.
-ANSWER = 5.0  # Seconds that an address has to answer,
-CONNECT = 60.0  # and to let us in.
+ANSWER = 5.0  # Seconds that an address has to answer.
+CONNECT = 60.0  # Seconds that a cluster has to let us in.
 END = 60.0  # Seconds after which what does not end is left to itself.
 _LONGEST_FOLDER = 38  # Characters of a folder for sockets, whose whole path must have at most 107.
 # Of a Ray of our own. Jobs have their memory limits, and end by themselves when their worker does.
@@ -54,9 +54,9 @@ def start_ray(study: StudyConfig) -> tuple[Engine, Share]:
         address = _checked("RAY_ADDRESS", os.environ["RAY_ADDRESS"])
     if address is None:
         share = share_out(study)
-        cpus, gpus = share.threads * len(share.places), len(visible_gpus()) if share.gpus else 0
+        cpus, gpus = share.threads * len(share.slots), len(visible_gpus()) if share.gpus else 0
         driver = _RayProcess(None, cpus, gpus)
-        return RayEngine(driver, share, lambda nodes: len(share.places)), share
+        return RayEngine(driver, share, lambda nodes: len(share.slots)), share
     _check_answers(address)
     driver = _RayProcess(address)
     try:
@@ -67,7 +67,7 @@ def start_ray(study: StudyConfig) -> tuple[Engine, Share]:
 
     def slots(nodes: list[Node]) -> int:
         try:
-            return len(share_out_nodes(study, nodes).places)
+            return len(share_out_nodes(study, nodes).slots)
         except UserError:
             return 0  # For now: machines may come back.
 
@@ -147,15 +147,15 @@ class _RayProcess:
         raise UserError(f"cannot use {self._where}: {problem}")
 
     def last_words(self) -> str:
-        """Of the process, for a message."""
+        """The last line that the process wrote to its log, for a message."""
         with suppress(OSError):
             lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
             return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
         return ""
 
     def lost(self) -> UserError:
-        kept = "everything is kept: start the study again to go on"
-        return UserError(f"{self._where} was lost ({self._code()}); {kept}")
+        advice = "everything is saved: start the study again to go on"
+        return UserError(f"{self._where} was lost ({self._code()}); {advice}")
 
     def _code(self) -> str:
         with suppress(subprocess.TimeoutExpired):  # It has hung up, so it is about to end.
@@ -164,7 +164,7 @@ class _RayProcess:
 
     def send(self, **message: Any) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError, ValueError):  # Its end is told by `messages`.
+        with suppress(OSError, ValueError):  # `messages` has its end.
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
 
@@ -203,14 +203,14 @@ def _kill_session(leader: int) -> None:
 
 
 class RayEngine:
-    """Jobs in processes of Ray's. `slots` of a cluster follow the machines that it has."""
+    """Jobs in processes of Ray's. `num_slots` of a cluster follow the machines that it has."""
 
     def __init__(
         self, process: _RayProcess, share: Share, slots: Callable[[list[Node]], int]
     ) -> None:
-        self.slots = len(share.places)
+        self.num_slots = len(share.slots)
         self._process, self._count = process, slots
-        self._environment = dict(share.places[0].environment)
+        self._environment = dict(share.slots[0].environment)
         self._needs: dict[str, float] = {"num_cpus": share.threads, "num_gpus": share.gpus}
         self._under_way: dict[int, tuple[Task, int, float]] = {}
         self._closed = False
@@ -227,7 +227,7 @@ class RayEngine:
                 if "ended" in message:
                     results.append(self._ended(*message["ended"]))
                 elif "nodes" in message:
-                    self.slots = self._count(nodes_of(message))
+                    self.num_slots = self._count(nodes_of(message))
                 elif self._under_way or not self._closed:
                     raise self._process.lost()
         return results
@@ -236,7 +236,7 @@ class RayEngine:
         self, number: int, code: int | None, seconds: float, progress: int | None, message: str
     ) -> Ended:
         task, before, began = self._under_way.pop(number)
-        if progress is None:  # Of a lost worker: what its folder says.
+        if progress is None:  # A worker was lost: its folder tells.
             progress, seconds = progress_of(task.run) - before, time.monotonic() - began
         return Ended(task, code, seconds, progress, message)
 

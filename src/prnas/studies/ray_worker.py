@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from prnas.studies.attempt import Ended, Place, Task, attempt
+from prnas.studies.attempt import Ended, Slot, Task, attempt
 from prnas.studies.engines import end_of_input
 
 
@@ -31,7 +31,7 @@ class RayWorker:
             if not Path(folder).is_dir():
                 return [2, 0.0, 0, f"{host} has no {folder}: all machines need the same folders"]
         os.chdir(cwd)
-        ended = attempt(task, Place(f"Ray, {host}", environment), self._started)
+        ended = attempt(task, Slot(f"Ray, {host}", environment), self._started)
         return _plain(ended)
 
     def _started(self, process: "subprocess.Popen[bytes]") -> None:

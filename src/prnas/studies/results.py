@@ -1,4 +1,4 @@
-"""What a study has found so far: one value that tables, files and pages are made from."""
+"""The results of a study so far: one value that tables, files and pages are made from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -81,13 +81,13 @@ class RowResult:
     def mean_of(self, field: str) -> float | None:
         """The mean of a field over the trainings that are done."""
         values = [getattr(training, field) for unit in self.units for training in unit.trainings]
-        known = [float(value) for value in values if value is not None]
-        return fmean(known) if known else None
+        numbers = [float(value) for value in values if value is not None]
+        return fmean(numbers) if numbers else None
 
     @property
     def search_seconds(self) -> float | None:
-        known = [unit.search_seconds for unit in self.units if unit.search_seconds is not None]
-        return fmean(known) if known else None
+        numbers = [unit.search_seconds for unit in self.units if unit.search_seconds is not None]
+        return fmean(numbers) if numbers else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Pair:
     second: str
     difference: float
     p: float
-    corrected: float  # By Holm, for the number of pairs.
+    corrected: float  # p after Holm's correction for the number of pairs.
 
     @property
     def significant(self) -> bool:
@@ -249,11 +249,11 @@ def _unit(row: Row, seed: int, jobs: Sequence[Job], states: Mapping[int, JobStat
         for job, state in done
         if state.test_error is not None
     )
-    found = search is not None and search.state == "done"
+    searched = search is not None and search.state == "done"
     return Unit(
         seed,
         search.genotype if search is not None else row.genotype(seed),
-        search.seconds if search is not None and found else None,
+        search.seconds if search is not None and searched else None,
         search.validation_error if search is not None else None,
         trainings,
         len(done) == len(jobs),
@@ -262,11 +262,11 @@ def _unit(row: Row, seed: int, jobs: Sequence[Job], states: Mapping[int, JobStat
 
 def _pairs(rows: Sequence[RowResult]) -> tuple[Pair, ...]:
     """Every two rows of which several units are known."""
-    known = {row.name: tuple(row.errors) for row in rows if len(row.errors) > 1}
-    p_values = {(a, b): _p_value(known[a], known[b]) for a, b in combinations(known, 2)}
+    samples = {row.name: tuple(row.errors) for row in rows if len(row.errors) > 1}
+    p_values = {(a, b): _p_value(samples[a], samples[b]) for a, b in combinations(samples, 2)}
     corrected = statistics.holm(p_values)
     return tuple(
-        Pair(a, b, fmean(known[b]) - fmean(known[a]), p, corrected[a, b])
+        Pair(a, b, fmean(samples[b]) - fmean(samples[a]), p, corrected[a, b])
         for (a, b), p in p_values.items()
     )
 
@@ -293,12 +293,12 @@ def _agreement(rows: Sequence[RowResult]) -> Agreement | None:
     ]
     if len(both) < 3:
         return None
-    tau = statistics.kendall_tau([mean for _, mean, _ in both], [known for _, _, known in both])
+    tau = statistics.kendall_tau([mean for _, mean, _ in both], [error for _, _, error in both])
     return None if tau is None else Agreement(tuple(name for name, _, _ in both), tau)
 
 
 def _detectable(rows: Sequence[RowResult]) -> float | None:
-    """By the pooled spread of all rows, and their least number of units."""
+    """The detectable difference, by the pooled spread of all rows and their fewest units."""
     samples = [row.errors for row in rows if len(row.errors) > 1]
     if len(samples) < 2:
         return None
@@ -319,7 +319,7 @@ def conclusions(results: StudyResults) -> list[str]:
 
 
 def differences(results: StudyResults) -> list[str]:
-    """What the study has shown."""
+    """Sentences on what the study has shown."""
     sentences: list[str] = []
     for pair in results.pairs:
         if pair.significant:
@@ -334,7 +334,7 @@ def differences(results: StudyResults) -> list[str]:
 
 
 def limits(results: StudyResults) -> list[str]:
-    """What it has not shown, and why."""
+    """Sentences on what the study has not shown, and why."""
     if not results.compares:
         return []
     sentences: list[str] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prnas.runs.names import GENOTYPE
 from prnas.runs.signals import Signals, stop_signals
-from prnas.studies.attempt import Ended, Place, Task
+from prnas.studies.attempt import Ended, Slot, Task
 from prnas.studies.engines import Engine
 from prnas.studies.folder import genotype_file
 from prnas.studies.locks import lock_file
@@ -25,7 +25,7 @@ class Watcher:
 
     def on_start(self, plan: Plan, states: dict[int, JobState]) -> None: ...
 
-    def on_job(self, job: Job, place: Place | None) -> None:
+    def on_job(self, job: Job, slot: Slot | None) -> None:
         """An attempt at a job was started."""
 
     def on_job_end(self, job: Job, ended: Ended, state: JobState, failure: str) -> None:
@@ -41,7 +41,7 @@ class Watcher:
 
 
 class Watchers(Watcher):
-    """Several, told of everything in their order."""
+    """Several watchers, called in their order."""
 
     def __init__(self, *watchers: Watcher) -> None:
         self._watchers = watchers
@@ -50,9 +50,9 @@ class Watchers(Watcher):
         for watcher in self._watchers:
             watcher.on_start(plan, states)
 
-    def on_job(self, job: Job, place: Place | None) -> None:
+    def on_job(self, job: Job, slot: Slot | None) -> None:
         for watcher in self._watchers:
-            watcher.on_job(job, place)
+            watcher.on_job(job, slot)
 
     def on_job_end(self, job: Job, ended: Ended, state: JobState, failure: str) -> None:
         for watcher in self._watchers:
@@ -73,11 +73,11 @@ class Watchers(Watcher):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a study, or the jobs of it that were asked for, ended."""
+    """How a study, or the chosen jobs of it, ended."""
 
     states: dict[int, JobState]
     failed: dict[int, str]
-    signal: int = 0  # That stopped it.
+    signal: int = 0  # The signal that stopped it.
 
 
 def run_study(
@@ -122,19 +122,19 @@ def _start_jobs(
     signals: Signals,
     clock: Callable[[], float],
 ) -> None:
-    while not signals.number and len(queue.under_way) < engine.slots:
+    while not signals.number and len(queue.under_way) < engine.num_slots:
         job = queue.next(clock())
         if job is None:
             return
         needed = None if job.needs is None else queue.states[job.needs]
         state = read_state(folder, plan, job, needed, locks=False)
         queue.states[job.number] = state
-        if state.state == "done":  # By someone else, meanwhile.
+        if state.state == "done":  # Another process has done it meanwhile.
             _see_cells(folder, plan, queue, job)
             continue
-        place = engine.start(task_of(folder, plan, job, share, queue.states))
+        slot = engine.start(task_of(folder, plan, job, share, queue.states))
         queue.started(job)
-        watcher.on_job(job, place)
+        watcher.on_job(job, slot)
 
 
 def _end_job(

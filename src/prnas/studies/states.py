@@ -1,4 +1,4 @@
-"""How far a job is: read from its run's folder, and from nothing else."""
+"""The state of a job, read from its run's folder and from nothing else."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ State = Literal["waiting", "ready", "running", "stopped", "done", "wrong"]
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """What a job's folder says. A job that is `done` has its result, verified.
+    """The state of a job by its folder. A job that is `done` has its result, verified.
 
     `waiting`: for the search whose cells it trains. `stopped`: it can go on. `wrong`: the folder
     holds another run; `message` says which.
@@ -34,7 +34,7 @@ class JobState:
     seconds: float | None = None  # Computed so far.
     genotype: Genotype | None = None  # What a search found, or what a training trains.
     test_error: float | None = None
-    validation_error: float | None = None  # Of a search's supernet.
+    validation_error: float | None = None  # Error of a search's supernet.
     parameters: int | None = None
     macs: int | None = None
     message: str = ""
@@ -118,7 +118,7 @@ def _search_result(run: Path, state: Mapping[str, Any], stopped: JobState) -> Jo
 
 
 def _validation_error(records: Path) -> float | None:
-    """Of the last epoch that was validated. The records' checksum has been verified."""
+    """The error of the last validated epoch. The records' checksum has been verified."""
     for line in reversed(records.read_bytes().splitlines()):
         if line.startswith(b'{"type":"epoch"'):
             score = json.loads(line).get("validation")

@@ -16,11 +16,11 @@ from typing import TypeVar
 
 MOST_EXACT = 200_000  # Ways to split the numbers up to which a permutation test tries them all.
 SAMPLES = 20_000  # Random splits of a larger one.
-MOST_KEPT = 2**22  # Positions in random splits that are kept for the next pair: some 40 MB.
-RESAMPLES = 10_000  # Of a bootstrap.
+MOST_CACHED = 2**22  # Positions in random splits that are cached for the next pair: some 40 MB.
+RESAMPLES = 10_000  # Samples of a bootstrap.
 LEVEL = 0.05
 POWER = 0.8
-_NODES = 240  # Of each integral: an even number.
+_NODES = 240  # Nodes of each integral: an even number.
 K = TypeVar("K")
 
 
@@ -31,7 +31,7 @@ class Summary:
     n: int
     mean: float
     deviation: float | None
-    interval: tuple[float, float] | None  # Of the mean, by bootstrap.
+    interval: tuple[float, float] | None  # Confidence interval of the mean, by bootstrap.
 
 
 def summary(values: Sequence[float], level: float = LEVEL, seed: int = 0) -> Summary:
@@ -78,7 +78,7 @@ class Components:
 
 
 def variance_components(groups: Sequence[Sequence[float]]) -> Components | None:
-    """Of groups of trainings, one for each search; `None` if they cannot be told apart.
+    """The variances between and within searches' groups of trainings; `None` if inseparable.
 
     The method of moments for random effects: the means of n trainings vary by the variance between
     searches plus a part of the variance within. An estimate below 0 is 0.
@@ -119,8 +119,8 @@ def permutation_test(
         splits = combinations(pooled, size)
         extreme = sum(abs(sum(split) - expected) >= least for split in splits)
         return extreme / math.comb(n, size)
-    kept = samples * size <= MOST_KEPT
-    splits = (_kept_splits if kept else _random_splits)(n, size, samples, seed)
+    cached = samples * size <= MOST_CACHED
+    splits = (_cached_splits if cached else _random_splits)(n, size, samples, seed)
     extreme = sum(abs(sum(split(pooled)) - expected) >= least for split in splits)
     return (extreme + 1) / (samples + 1)
 
@@ -142,7 +142,7 @@ def _random_splits(n: int, size: int, samples: int, seed: int) -> Iterator[Split
 
 
 @lru_cache(maxsize=4)
-def _kept_splits(n: int, size: int, samples: int, seed: int) -> tuple[Split, ...]:
+def _cached_splits(n: int, size: int, samples: int, seed: int) -> tuple[Split, ...]:
     """The same, drawn once for all pairs of rows that have as many numbers."""
     return tuple(_random_splits(n, size, samples, seed))
 

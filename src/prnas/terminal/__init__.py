@@ -1,1 +1,1 @@
-"""What commands show in a terminal."""
+"""Views, tables and lines that commands show in a terminal."""

@@ -7,7 +7,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def state_name(state: int, inputs: int = 2) -> str:
-    """As in the pictures: the cells before, then the nodes."""
+    """The name of a state as in the pictures: the cells before, then the nodes."""
     return f"c(k-{inputs - state})" if state < inputs else f"B{state - inputs + 1}"
 
 

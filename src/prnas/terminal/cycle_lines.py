@@ -43,7 +43,7 @@ def shares(statistics: PoolStatistics) -> str:
 def ending(
     change: Change, pools: Pools, evidence: Evidence | None = None
 ) -> list[tuple[Role, list[str]]]:
-    """For each cell: what was pruned, how sure that is, what is new, what its pools hold now."""
+    """Lines for each cell: what was pruned, how sure that is, what is new, what its pools hold."""
     lines: list[tuple[Role, list[str]]] = [
         (role, _cell(change.cell(role), pools.cell(role))) for role in pools.roles
     ]
@@ -75,7 +75,7 @@ def _cell(change: CellChange, pools: CellPools) -> list[str]:
 def _counts(names: Iterable[str]) -> str:
     """'6 avg 3x3, 5 skip': the most frequent first, equals by name."""
     counts = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
-    parts = [f"{number} {name}" for name, number in counts[:MOST_NAMED]]
+    texts = [f"{number} {name}" for name, number in counts[:MOST_NAMED]]
     if rest := sum(number for _, number in counts[MOST_NAMED:]):
-        parts.append(f"{rest} more")
-    return ", ".join(parts)
+        texts.append(f"{rest} more")
+    return ", ".join(texts)

@@ -1,4 +1,4 @@
-"""What a person sees of a run: a live view in a terminal, a line an epoch in a log."""
+"""The display of a run: a live view in a terminal, a line an epoch in a log."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -122,7 +122,7 @@ class Display(Callback):
             self._screen.refresh(now=True)
 
     def _show_evidence(self, evidence: Evidence) -> None:
-        """How sure the decisions are; a warning if they are not, the first time with advice."""
+        """Show how sure the decisions are; warn if they are not, the first time with advice."""
         unsure = certainty.at_chance(evidence)
         said = f"  {certainty.in_short(evidence)}"
         if unsure:

@@ -7,6 +7,8 @@ from prnas.retraining.seeds import RESULTS, SeedsResult
 from prnas.runs import names
 from prnas.runs.certainty import verdict
 from prnas.runs.events import RetrainResult, SearchResult
+from prnas.runs.records import FitRecord
+from prnas.space.fitting import in_short
 from prnas.space.nasbench201.truth import truth_of
 from prnas.terminal.amounts import counted, duration, exact_percent, percent
 from prnas.terminal.cells import show_cells
@@ -50,6 +52,7 @@ def _show_search(result: SearchResult) -> None:
         *([("validation", measured)] if result.epochs or not result.evaluations else []),
         *_best_evaluation(result),
         *([("how sure", sure)] if sure else []),
+        *([("limits", kept_limits(result.fit))] if result.fit else []),
         ("time", duration(result.seconds)),
     ]
     _show_end(pairs, result.folder, "prnas retrain {}")
@@ -67,6 +70,11 @@ def _best_evaluation(result: SearchResult) -> Facts:
     if last == "final":
         text += f", the best of {counted(len(stage), 'finalist')}"
     return [("score", text)]
+
+
+def kept_limits(fit: FitRecord) -> str:
+    """What the final network costs, and what it may."""
+    return in_short(fit.limits, fit.cost, fit.fits, len(fit.given_up))
 
 
 def _show_training(result: RetrainResult) -> None:

@@ -1,4 +1,4 @@
-"""How sure the decisions at a cycle's end are, in lines and as a table."""
+"""The certainty of the decisions at a cycle's end, in lines and as a table."""
 
 from prnas.runs.certainty import beyond_chance
 from prnas.runs.records import EdgeDecision, Evidence, InputDecision
@@ -25,14 +25,18 @@ def by_how_much(decision: EdgeDecision | InputDecision) -> str:
 def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
     """The surest decisions on a cell's edges: 'sure of 5 of 14 edges: B1 → B2 skip over …'."""
     edges = zip(pools.positions, evidence.edges.get(role, ()), strict=False)
-    decided = [(position, one) for position, one in edges if one is not None]
+    decided = [(position, decision) for position, decision in edges if decision is not None]
     if not decided:
         return None
-    sure = [(at, one) for at, one in decided if beyond_chance(one) and one.difference > 0]
+    sure = [
+        (at, decision)
+        for at, decision in decided
+        if beyond_chance(decision) and decision.difference > 0
+    ]
     sure.sort(key=lambda pair: pair[1].p)
     named = [
-        f"{edge_name(at)} {one.kept} over {one.pruned} by {by_how_much(one)}"
-        for at, one in sure[:MOST_NAMED]
+        f"{edge_name(at)} {decision.kept} over {decision.pruned} by {by_how_much(decision)}"
+        for at, decision in sure[:MOST_NAMED]
     ]
     if rest := len(sure) - len(named):
         named.append(f"{rest} more")
@@ -41,20 +45,25 @@ def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
 
 
 def show_table(evidence: Evidence, genotype: Genotype) -> None:
-    """What every edge of a genotype was chosen over, and whether that is beyond chance."""
+    """Show what every edge of a genotype was chosen over, and whether that is beyond chance."""
     rows: list[list[str]] = []
     for role in genotype.roles:
         cell = genotype.cell(role)
         chosen = {(state, edge.input) for state, edge in cell.edges}
         positions = edge_positions(cell.num_nodes, cell.shape)
-        for position, one in zip(positions, evidence.edges.get(role, ()), strict=False):
-            if one is not None and position in chosen:
-                what = [one.kept, one.pruned, by_how_much(one), _chance(one)]
+        for position, decision in zip(positions, evidence.edges.get(role, ()), strict=False):
+            if decision is not None and position in chosen:
+                what = [decision.kept, decision.pruned, by_how_much(decision), _chance(decision)]
                 rows.append([f"{role}: {edge_name(position)}", *what])
-        for one in evidence.inputs.get(role, ()):
-            kept, pruned = state_name(one.kept), state_name(one.pruned)
-            what = [f"input {kept}", f"input {pruned}", by_how_much(one), _chance(one)]
-            rows.append([f"{role}: {state_name(one.node)}", *what])
+        for decision in evidence.inputs.get(role, ()):
+            survivor, pruned = state_name(decision.kept), state_name(decision.pruned)
+            what = [
+                f"input {survivor}",
+                f"input {pruned}",
+                by_how_much(decision),
+                _chance(decision),
+            ]
+            rows.append([f"{role}: {state_name(decision.node)}", *what])
     if rows:
         show("")
         show_heading("what was chosen, by how much the loss rises without it")

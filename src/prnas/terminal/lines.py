@@ -18,7 +18,7 @@ LEAST_BAR = 8  # Shorter bars would show nothing.
 
 
 def start_lines(start: RunStart, title: str) -> list[str]:
-    """What runs, on what, where it is written, and where it was resumed."""
+    """Lines on what runs, on what device, where it is written, and where it was resumed."""
     if start.by_table:
         return _table_lines(start, title)
     images = start.config.data.name
@@ -83,7 +83,7 @@ def _position(start: RunStart, event: StepEvent | EpochRecord, separator: str) -
 
 def sentence(start: RunStart, record: EpochRecord, seconds_left: float | None) -> str:
     """The whole epoch in words, for a log."""
-    parts = [
+    texts = [
         ", ".join(_score(name, score) for name, score in record.scores.items()),
         f"lr {rate(record.lr)}",
         f"batch {record.batch}",
@@ -92,8 +92,8 @@ def sentence(start: RunStart, record: EpochRecord, seconds_left: float | None) -
         duration(record.seconds),
     ]
     if seconds_left:
-        parts.append(f"about {duration(seconds_left)} left")
-    return f"{_position(start, record, ', ')}: {', '.join(parts)}"
+        texts.append(f"about {duration(seconds_left)} left")
+    return f"{_position(start, record, ', ')}: {', '.join(texts)}"
 
 
 def _score(name: str, score: Score) -> str:

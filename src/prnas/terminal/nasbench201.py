@@ -1,4 +1,4 @@
-"""What is known of cells of NAS-Bench-201, as tables in a terminal."""
+"""The accuracies of NAS-Bench-201's cells as tables in a terminal."""
 
 from collections.abc import Mapping
 from statistics import fmean, stdev

@@ -48,11 +48,11 @@ def facts(pairs: Sequence[tuple[str, str]]) -> Table:
     return grid
 
 
-def show(*parts: Any) -> None:
+def show(*items: Any) -> None:
     """Print to standard output; strings are taken as they are, without markup."""
     out = console()
-    for part in parts:
-        text = Text(visible(part)) if isinstance(part, str) else part
+    for item in items:
+        text = Text(visible(item)) if isinstance(item, str) else item
         if sys.stdout.isatty():
             out.print(text)
             continue
@@ -69,7 +69,7 @@ def show_prose(text: str) -> None:
 
 
 def reason_lines(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """What was chosen by the images, and why."""
+    """Lines on what was chosen by the images, and why."""
     return [f"{what:<9} {why}" for what, why in reasons]
 
 

@@ -1,4 +1,4 @@
-"""Where a run is shown: a live view at the foot of a terminal, or plain lines in a log."""
+"""The screen of a run: a live view at the foot of a terminal, or plain lines in a log."""
 
 import os
 import sys
@@ -66,11 +66,11 @@ class Screen:
                 with self._writing():
                     print(text, flush=True)
 
-    def show(self, part: RenderableType) -> None:
+    def show(self, item: RenderableType) -> None:
         """Above the live view only."""
         if self._live is not None:
             with self._writing():
-                self._live.console.print(part)
+                self._live.console.print(item)
 
     def message(self, text: str) -> None:
         self.put([f"note: {text}"], style="yellow")

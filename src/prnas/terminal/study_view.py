@@ -1,4 +1,4 @@
-"""What a person sees of a study: a live view in a terminal, a line a job in a log; its tables."""
+"""The display of a study: a live view in a terminal, a line a job in a log; its tables."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,8 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from prnas.studies.attempt import Ended, Place
-from prnas.studies.estimate import Estimate, known_seconds, seconds_left
+from prnas.studies.attempt import Ended, Slot
+from prnas.studies.estimate import Estimate, mean_seconds, seconds_left
 from prnas.studies.plan import Job, Plan
 from prnas.studies.results import RowResult, StudyResults, conclusions
 from prnas.studies.run import Watcher
@@ -41,14 +41,14 @@ class StudyDisplay(Watcher):
         self._plan, self._states = plan, states
         self._screen.start(self._view)
         done = self._num_done()
-        known = f", {done} done already" if done else ""
+        already = f", {done} done already" if done else ""
         self._screen.put(
-            [f"{counted(len(plan.jobs), 'job')}{known}; {self._slots} at the same time"]
+            [f"{counted(len(plan.jobs), 'job')}{already}; {self._slots} at the same time"]
         )
 
-    def on_job(self, job: Job, place: Place | None) -> None:
+    def on_job(self, job: Job, slot: Slot | None) -> None:
         goes_on = self._states[job.number].state == "stopped"
-        where = f" ({place.name})" if place is not None else ""
+        where = f" ({slot.name})" if slot is not None else ""
         self._running[job.number] = (job, where, self._clock())
         if not self._screen.is_live:
             verb = "goes on" if goes_on else "started"
@@ -86,7 +86,7 @@ class StudyDisplay(Watcher):
         assert self._plan is not None
         now = self._clock()
         under_way = [(number, now - began) for number, (_, _, began) in self._running.items()]
-        of_job = known_seconds(self._plan, self._states)
+        of_job = mean_seconds(self._plan, self._states)
         left = seconds_left(self._plan, self._states, self._slots, of_job, under_way)
         return "" if not left else f"; about {duration(left)} left"
 
@@ -156,7 +156,7 @@ def _error(state: JobState) -> str:
 def show_plan(
     plan: Plan, estimate: Estimate, slots: int, power: Sequence[str], folder: Path
 ) -> None:
-    """What a study will do, how long that takes, and what it can show."""
+    """Show what a study will do, how long that takes, and what it can show."""
     study = plan.study
     if study.description:
         show_heading(study.description)
@@ -243,7 +243,7 @@ def show_results(results: StudyResults) -> None:
 
 
 def _row(row: RowResult, compares: bool) -> list[str]:
-    summary, parts = row.summary, row.components
+    summary, components = row.summary, row.components
     size = row.mean_of("parameters")
     seconds = row.search_seconds
     wanted = len(row.units)
@@ -261,8 +261,8 @@ def _row(row: RowResult, compares: bool) -> list[str]:
         number,
         error,
         interval,
-        "-" if parts is None else f"{100 * parts.between**0.5:.2f}",
-        "-" if parts is None else f"{100 * parts.within**0.5:.2f}",
+        "-" if components is None else f"{100 * components.between**0.5:.2f}",
+        "-" if components is None else f"{100 * components.within**0.5:.2f}",
         rank_text(row.ranks) if compares else "-",
         "-" if size is None else f"{size:,.0f}",
         "-" if seconds is None else duration(seconds),

@@ -26,12 +26,12 @@ class Route:
 
     link: int
     points: tuple[Point, ...]
-    arrives: bool  # at the target, rather than at another line of the bundle
+    arrives: bool  # ends at the target, rather than at another line of the bundle
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything is; the upper left corner is at (0, 0)."""
+    """Positions of boxes and lines; the upper left corner is at (0, 0)."""
 
     width: float
     height: float
@@ -76,14 +76,14 @@ def lay_out(
 
 
 class _Band(NamedTuple):
-    """From where to where a column reaches."""
+    """The horizontal extent of a column."""
 
     left: float
     right: float
 
 
 def _bands(graph: Graph, sizes: Sequence[Size], levels: Ports, spacing: Spacing) -> list[_Band]:
-    climbs = [0.0] * len(graph.columns)  # of the steepest segment into each column
+    climbs = [0.0] * len(graph.columns)  # height of the steepest segment into each column
     for left, right, bundle in graph.segments():
         column = graph.column_of[right]
         climb = abs(levels[right, bundle, False] - levels[left, bundle, True])

@@ -15,7 +15,7 @@ _PATIENCE = 20_000  # items times orders to try, so that a huge graph still ends
 
 
 class Link(NamedTuple):
-    """From a box to one in a later column; links of a bundle share an end."""
+    """A link from a box to one in a later column; links of a bundle share an end."""
 
     source: int
     target: int

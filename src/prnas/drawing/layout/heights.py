@@ -1,4 +1,4 @@
-"""How high the items of a layered graph stand, for straight links and no overlap."""
+"""The heights of a layered graph's items, for straight links and no overlap."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ class Spacing:
 
 
 class _Pull(NamedTuple):
-    """What would make one segment straight: the item `offset` below the `other` one."""
+    """A pull towards a straight segment: the item `offset` below the `other` one."""
 
     other: int
     offset: float
@@ -114,7 +114,7 @@ class _Heights:
         return (pull for item in group for pull in self.pulls[item] if pull.other not in group)
 
     def _room(self, group: Sequence[int]) -> tuple[float, float]:
-        """From where to where all items of a group could be, at one height."""
+        """The range of heights at which all items of a group could be."""
         least, most = -float("inf"), float("inf")
         for item in group:
             if (upper := self.above.get(item)) is not None:

@@ -1,4 +1,4 @@
-"""What hand-written gradients have in common."""
+"""Helpers that hand-written gradients have in common."""
 
 from collections.abc import Callable, Sequence
 

@@ -26,7 +26,7 @@ normalisation_backward = torch.ops.aten.native_batch_norm_backward.default
 
 
 def fold_of(pixels: Tensor) -> int:
-    """How many pixels in a row are best taken for one of so many times the channels."""
+    """The best number of successive pixels to treat as one with more channels."""
     number, channels = pixels.shape
     fold = 1
     while pixels.is_cpu and 2 * fold * channels <= _WIDE and number % (2 * fold) == 0:
@@ -113,8 +113,8 @@ class FrozenStatistics:
     """
 
     def __init__(self, modules: Iterable[nn.Module]) -> None:
-        parts = [part for module in modules for part in module.modules()]
-        self.norms = [part for part in parts if isinstance(part, nn.BatchNorm2d)]
+        layers = [layer for module in modules for layer in module.modules()]
+        self.norms = [layer for layer in layers if isinstance(layer, nn.BatchNorm2d)]
         self._saved: list[list[dict[str, Tensor | None]]] = []
 
     def __enter__(self) -> None:

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from prnas.nets.kernels.autograd import by_hand, differentiable
 from prnas.nets.kernels.layouts import is_channels_last, merge_phases, split_phases
 
-Strips = dict[tuple[int, int], Tensor]  # by kernel and shift
+Strips = dict[tuple[int, int], Tensor]  # strips of an image by kernel and shift
 
 
 def depthwise(x: Tensor, weight: Tensor, stride: int, dilation: int) -> Tensor:
@@ -61,7 +61,7 @@ def weight_gradient(
 def _gradient(
     which: int, grad: Tensor, x: Tensor, weight: Tensor, stride: int, padding: int, dilation: int
 ) -> Tensor:
-    """That of the input (0) or of the weight (1)."""
+    """The gradient of the input (0) or of the weight (1)."""
     strides, paddings, dilations = [stride] * 2, [padding] * 2, [dilation] * 2
     groups, mask = weight.shape[0], [which == 0, which == 1, False]
     return torch.ops.aten.convolution_backward.default(

@@ -24,10 +24,10 @@ class ScaledProduct(ABC):
     once for many products.
     """
 
-    keeps_output: ClassVar[bool]  # `output` is then a cheap pass over what is kept
+    keeps_output: ClassVar[bool]  # whether `output` is a cheap pass over a saved tensor
     mean: Tensor
     variance: Tensor
-    reciprocal: Tensor  # of the standard deviation
+    reciprocal: Tensor  # one over the standard deviation
     scales: Tensor | None  # the scale, for each channel
     scaled: Tensor  # their product
     bias: Tensor
@@ -119,9 +119,9 @@ def complete(products: Sequence[ScaledProduct]) -> None:
         scaled, rows = reciprocal, [None] * len(ordered)
     bias = (mean * scaled).neg_()
     small = (mean, variance, reciprocal, scaled, bias)
-    parts = zip(*(tensor.split(sizes) for tensor in small), rows, strict=True)
-    for each, part in zip(ordered, parts, strict=True):
-        each.mean, each.variance, each.reciprocal, each.scaled, each.bias, each.scales = part
+    values = zip(*(tensor.split(sizes) for tensor in small), rows, strict=True)
+    for each, own in zip(ordered, values, strict=True):
+        each.mean, each.variance, each.reciprocal, each.scaled, each.bias, each.scales = own
     first = 0
     for stack, group in zip(stacks, groups.values(), strict=True):
         end = first + sum(len(each.matrix) for each in group)
@@ -138,20 +138,20 @@ def _joined(tensors: Sequence[Tensor]) -> Tensor:
 
 
 class FoldedBN(ScaledProduct):
-    """As a single matrix product: `D weight^T + bias`.
+    """BN folded into a single matrix product: `D weight^T + bias`.
 
     The batch statistics of D W^T follow from those of D: its mean is W m, its variance the diagonal
     of W S W^T, for the mean m and covariance S of D's channels. So
 
         scale * BN(D W^T) = D (diag(s) W)^T - diag(s) W m,    s = scale / sqrt(variance + eps),
 
-    and D W^T is never made nor kept.
+    and D W^T is neither computed nor saved.
     """
 
     keeps_output = False
     weight: Tensor
-    stack: "FoldedStack"  # that it is part of
-    index: int  # in it
+    stack: "FoldedStack"  # the stack that it belongs to
+    index: int  # its index in the stack
     gradient: "FoldedGradient | None" = None  # where many were computed at once
     center: Tensor
     squares: Tensor  # D^T D
@@ -183,7 +183,7 @@ class FoldedBN(ScaledProduct):
 
 
 class FoldedGradient(NamedTuple):
-    """The small part of a product's gradients; that of D is `grad weight + D back + constant`."""
+    """The small ones of a product's gradients; that of D is `grad weight + D back + constant`."""
 
     by_matrix: Tensor | None
     by_scale: Tensor
@@ -223,7 +223,7 @@ class FoldedStack:
         grad_sum: Tensor | None,
         need_matrix: bool,
     ) -> None:
-        """For products that follow each other in the stack. `grads` have the same sum, if known."""
+        """Gradients of successive products of the stack; `grad_sum`: that of `grads`, if known."""
         number = products[0].num_pixels
         rows = slice(products[0].index, products[-1].index + 1)
         matrices, reciprocals, scaled = (
@@ -260,13 +260,13 @@ class FoldedStack:
         for constant, weight in zip(constants.unbind(), weights.unbind(), strict=True):
             constant.addmv_(weight, grad_sum, alpha=share)
         constants.neg_()
-        parts = zip(by_matrix, along.unbind(), back.unbind(), constants.unbind(), strict=True)
-        for each, part in zip(products, parts, strict=True):
-            each.gradient = FoldedGradient(*part)
+        gradients = zip(by_matrix, along.unbind(), back.unbind(), constants.unbind(), strict=True)
+        for each, own in zip(products, gradients, strict=True):
+            each.gradient = FoldedGradient(*own)
 
 
 class DirectBN(ScaledProduct):
-    """As textbooks do it: `raw` is D W^T, and is kept. PyTorch's own BN kernels do the rest."""
+    """BN as textbooks do it: `raw` is D W^T, and is saved. PyTorch's own BN kernels do the rest."""
 
     keeps_output = True
 
@@ -300,7 +300,7 @@ class DirectBN(ScaledProduct):
 
 
 def update_running_statistics(products: list[ScaledProduct]) -> None:
-    """What `nn.BatchNorm2d` does to its buffers, for many of them at once."""
+    """Update running statistics as `nn.BatchNorm2d` does, for many layers at once."""
     bns, number = [product.bn for product in products], products[0].num_pixels
     means = [product.mean for product in products]
     variances = torch._foreach_mul(  # pyright: ignore

@@ -3,7 +3,7 @@
 The candidates of a node are not modules that run one by one. Features of a source state (its ReLU,
 its pools) are computed once for all edges that leave it; every candidate's last pointwise product,
 BN and mixing weight are folded (see `prnas.nets.kernels.folding`) and added straight into the node.
-What is kept for the backward pass is each link's input and depthwise output, or, with `recompute`,
+Saved for the backward pass is each link's input and depthwise output, or, with `recompute`,
 only the features and small matrices.
 """
 # pyright: reportIncompatibleMethodOverride=false
@@ -32,7 +32,7 @@ from prnas.nets.kernels.links import Link, next_input, next_input_gradient
 
 @dataclass(frozen=True, slots=True)
 class MixedCandidate:
-    """A candidate of a node, by its places among the node's tensors.
+    """A candidate of a node, by indices into the node's tensors.
 
     `feature` is what it reads, `edge` the mixing weights of its edge (`None`: always 1), `index`
     its own among them, and `first` its first parameter. Without a chain the feature itself is the
@@ -51,8 +51,8 @@ class _SavedLink:
     """A link's part of the forward pass. To recompute it, all but the product is dropped."""
 
     product: ScaledProduct
-    x: Tensor | None  # or nothing, where it follows cheaply from the link before
-    read: Tensor  # by the product
+    x: Tensor | None  # `None` where it follows cheaply from the link before
+    read: Tensor  # what the product reads
     pixels: Tensor  # the same as a matrix
 
 
@@ -92,7 +92,7 @@ class _Mixture(Function):
         ]
         if not recompute:
             _run_chains(runs, training)
-        sums: dict[int, Tensor] = {}  # by phases
+        sums: dict[int, Tensor] = {}  # sums by the number of phases
         products: list[ScaledProduct] = []
         biases: list[Tensor] = []
         for run in runs:

@@ -5,7 +5,7 @@ import { drawPicture } from "./picture.js";
 import { toolButton } from "./timeline.js";
 import { edgeName, numInputs, TreeView } from "./tree.js";
 
-// In the cramped boxes a conv is told by its sizes alone: nothing else is.
+// In the narrow boxes a convolution is its sizes alone: no other operation has such a label.
 const brief = (label) => label.replace(/^conv /, "");
 
 // "+0.0123 ± 0.0040": two digits of the error, and the value no more precisely.
@@ -27,7 +27,7 @@ function worthOf(evidence, index) {
     .join("; ");
 }
 
-// Whether what was kept is better than what was pruned.
+// Whether the candidate that survived is better than the one that was pruned.
 function decisionMark([kept, pruned, difference, error, p]) {
   const sure = p < 0.05;
   const kind = sure ? (difference > 0 ? "sure" : "against") : "chance";
@@ -91,7 +91,7 @@ export class CellsView {
       colors.map(([type, color]) => el("span", { class: `key color-${color}` }, el("i"), about[type] || type)),
       key(el("b", { class: "fresh-mark" }, "●"), "new in this cycle"),
       key(el("s", null, "pruned"), " at its end"),
-      key(el("b", { class: "child-mark" }, "+"), "child that then came in (↺ held before)"),
+      key(el("b", { class: "child-mark" }, "+"), "child that then came in (↺ on this edge before)"),
       this.isMeasured
         ? key(
             el("b", null, "✓"),
@@ -242,7 +242,8 @@ export class CellsView {
     });
     const children = added.map(([child, parent, morphism, probability, returned]) => {
       const drawn = `which was drawn with probability ${show.percent(probability)}`;
-      const came = `${morphisms[morphism]} of ${operations[parent]}, ${drawn}${returned ? "; held before" : ""}`;
+      const again = returned ? "; on this edge before" : "";
+      const came = `${morphisms[morphism]} of ${operations[parent]}, ${drawn}${again}`;
       return el(
         "span",
         { class: `child color-${colors[types[child]]}`, title: `${operations[child]}: ${came}` },

@@ -103,8 +103,8 @@ export class Chart {
 
   bounds(shown) {
     const { low, high } = this.options;
-    const found = range(shown, ...this.group.domain) || [0, 1];
-    let [least, most] = [low ?? found[0], high ?? found[1]];
+    const extent = range(shown, ...this.group.domain) || [0, 1];
+    let [least, most] = [low ?? extent[0], high ?? extent[1]];
     if (most - least < 1e-12) {
       const around = Math.abs(most) * 0.1 || 1;
       least = low ?? least - around;

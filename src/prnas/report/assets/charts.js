@@ -114,15 +114,15 @@ export class ChartGroup {
 
   point(chart, epoch) {
     const [from, to] = this.domain;
-    const place = epoch === null ? null : Math.max(Math.max(1, Math.ceil(from)), Math.min(epoch, Math.floor(to)));
-    if (place === this.cursor && chart === this.hovered) return;
-    this.cursor = place;
+    const cursor = epoch === null ? null : Math.max(Math.max(1, Math.ceil(from)), Math.min(epoch, Math.floor(to)));
+    if (cursor === this.cursor && chart === this.hovered) return;
+    this.cursor = cursor;
     this.hovered = chart;
     if (this.moving) return;
     this.moving = true;
     requestAnimationFrame(() => {
       this.moving = false;
-      for (const one of this.charts.values()) one.drawCursor();
+      for (const shown of this.charts.values()) shown.drawCursor();
     });
   }
 

@@ -6,7 +6,7 @@ const INVISIBLE =
   /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 export function plain(value) {
-  return String(value).replace(INVISIBLE, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return String(value).replace(INVISIBLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 export function fill(node, children) {
@@ -95,7 +95,7 @@ export function table(headings, rows, className) {
         el(
           "tr",
           null,
-          headings.map((one) => el("th", { scope: "col" }, one)),
+          headings.map((heading) => el("th", { scope: "col" }, heading)),
         ),
       ),
       el(
@@ -105,7 +105,7 @@ export function table(headings, rows, className) {
           el(
             "tr",
             null,
-            row.map((cell, place) => (place ? el("td", null, cell) : el("th", { scope: "row" }, cell))),
+            row.map((cell, column) => (column ? el("td", null, cell) : el("th", { scope: "row" }, cell))),
           ),
         ),
       ),

@@ -162,9 +162,9 @@ export class DotPlot extends PointPlot {
         svg("text", { class: "tick", x, y: this.height - 6, "text-anchor": "middle" }, percent(value)),
       );
     });
-    const strips = order.map((number, place) => {
+    const strips = order.map((number, index) => {
       const row = data.rows[number];
-      const middle = top + place * pitch + (narrow ? 18 : 0) + strip / 2;
+      const middle = top + index * pitch + (narrow ? 18 : 0) + strip / 2;
       const points = row.units
         .filter((unit) => !missing(unit.error))
         .map((unit, i) => ({
@@ -184,7 +184,7 @@ export class DotPlot extends PointPlot {
       return svg(
         "g",
         { class: "strip", "--c": `var(--${KINDS[row.kind]})`, "data-strip": row.name },
-        place ? svg("path", { class: "grid-line", d: `M${narrow ? 0 : 8} ${top + place * pitch}H${right}` }) : null,
+        index ? svg("path", { class: "grid-line", d: `M${narrow ? 0 : 8} ${top + index * pitch}H${right}` }) : null,
         svg("text", { class: "strip-name", ...label }, text),
         missing(row.low)
           ? null
@@ -207,9 +207,9 @@ export class Scatter extends PointPlot {
 
   update(data) {
     this.data = data;
-    const known = data.rows.filter((row) => !missing(row[this.rowKey]) && !missing(row.mean));
-    this.node.hidden = !known.length;
-    const texts = known.map((row) => `${row.name} ${this.format(row[this.rowKey])}, ${show.exactPercent(row.mean)}`);
+    const rows = data.rows.filter((row) => !missing(row[this.rowKey]) && !missing(row.mean));
+    this.node.hidden = !rows.length;
+    const texts = rows.map((row) => `${row.name} ${this.format(row[this.rowKey])}, ${show.exactPercent(row.mean)}`);
     this.plot.setAttribute("aria-label", plain(`${data.metric}: ${texts.join("; ")}`).slice(0, 2000));
     this.draw();
   }
@@ -288,20 +288,20 @@ export class Scatter extends PointPlot {
       const wide = 6.5 * text.length;
       const x = toX(row[this.rowKey]);
       const y = toY(row.mean) + 4;
-      const free = (place) => !placed.some((other) => overlap(place, other));
-      const places = [0, -13, 13].flatMap((down) => [
+      const free = (spot) => !placed.some((other) => overlap(spot, other));
+      const spots = [0, -13, 13].flatMap((down) => [
         { from: x + 10, to: x + 10 + wide, y: y + down },
         { from: x - 10 - wide, to: x - 10, y: y + down },
       ]);
-      const place = places.find((one) => one.from > 0 && one.to < right && free(one));
-      if (!place) return null;
-      placed.push(place);
-      const side = place.from > x ? { x: place.from, "text-anchor": "start" } : { x: place.to, "text-anchor": "end" };
-      return svg("text", { class: "point-name", y: place.y, ...side }, text);
+      const spot = spots.find((candidate) => candidate.from > 0 && candidate.to < right && free(candidate));
+      if (!spot) return null;
+      placed.push(spot);
+      const side = spot.from > x ? { x: spot.from, "text-anchor": "start" } : { x: spot.to, "text-anchor": "end" };
+      return svg("text", { class: "point-name", y: spot.y, ...side }, text);
     });
   }
 }
 
-function overlap(one, other) {
-  return Math.abs(one.y - other.y) < 12 && one.from < other.to && other.from < one.to;
+function overlap(first, second) {
+  return Math.abs(first.y - second.y) < 12 && first.from < second.to && second.from < first.to;
 }

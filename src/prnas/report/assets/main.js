@@ -85,7 +85,7 @@ class ComparePage {
 
   update(data) {
     patch(this.top, severalHead(data), resultsSection(data));
-    for (const kind of ["search", "training"].filter((one) => data.curves[one])) {
+    for (const kind of ["search", "training"].filter((name) => data.curves[name])) {
       if (!this.views.has(kind)) {
         this.views.set(kind, new CompareView(kind));
         this.middle.append(this.views.get(kind).node);

@@ -62,7 +62,7 @@ export class StudyPage {
       el(
         "div",
         { class: "charts costs" },
-        this.scatters.map((one) => one.node),
+        this.scatters.map((scatter) => scatter.node),
       ),
     );
     const results = el(
@@ -93,12 +93,12 @@ export class StudyPage {
     );
     patch(this.problems, problemsSection(study));
     patch(this.pairs, pairsSection(study));
-    for (const one of this.scatters) one.update(study);
-    this.costs.hidden = this.scatters.every((one) => one.node.hidden);
+    for (const scatter of this.scatters) scatter.update(study);
+    this.costs.hidden = this.scatters.every((scatter) => scatter.node.hidden);
     this.drawRows();
     this.drawUnits();
     // Thousands of lines and boxes, which seldom change.
-    const cells = JSON.stringify(study.genotypes.map((one) => one.drawn.map((each) => [each.seeds, each.error])));
+    const cells = JSON.stringify(study.genotypes.map(({ drawn }) => drawn.map(({ seeds, error }) => [seeds, error])));
     if (cells !== this.cells) patch(this.genotypes, rowGenotypes(study));
     this.cells = cells;
   }
@@ -404,7 +404,7 @@ function pairMatrix(rows, pairs) {
 // --- genotypes
 
 function rowGenotypes({ rows, genotypes }) {
-  if (!genotypes.some((one) => one.drawn.length)) return null;
+  if (!genotypes.some(({ drawn }) => drawn.length)) return null;
   return el(
     "section",
     { class: "genotypes-section" },
@@ -426,7 +426,7 @@ function rowGenotypes({ rows, genotypes }) {
             el(
               "div",
               { class: "small-genotypes" },
-              drawn.map((one) => smallGenotype(one, rows[row])),
+              drawn.map((genotype) => smallGenotype(genotype, rows[row])),
             ),
           )
         : null,

@@ -54,7 +54,7 @@ export class Timeline {
 
   cycleButton(cycle, number) {
     const { group } = this;
-    const grace = cycle.grace ? `, ${cycle.grace} of grace` : "";
+    const grace = cycle.grace ? `, the first ${cycle.grace} without architecture steps` : "";
     const label = `Cycle ${number + 1}: epochs ${cycle.start + 1} to ${cycle.end}${grace}`;
     const button = el(
       "button",

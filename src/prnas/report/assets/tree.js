@@ -20,14 +20,15 @@ function lifetimes(cycles, role, number) {
   const initial = steps.length ? steps[0][0] : now;
   const all = [];
   const living = new Map();
-  const birth = (op, parent, morphism, from, probability, returned) => {
-    const one = { op, parent, morphism, from, to: null, score: null, weights: [], children: [], probability, returned };
-    all.push(one);
-    living.set(op, one);
-    if (parent) parent.children.push(one);
-    return one;
+  const arrive = (op, parent, morphism, from, probability, returned) => {
+    const open = { to: null, score: null, weights: [], children: [] };
+    const stay = { op, parent, morphism, from, probability, returned, ...open };
+    all.push(stay);
+    living.set(op, stay);
+    if (parent) parent.children.push(stay);
+    return stay;
   };
-  const roots = initial.map((op) => birth(op, null, null, 0, null, false));
+  const roots = initial.map((op) => arrive(op, null, null, 0, null, false));
   steps.forEach(([ops, weights, pruned, added], cycle) => {
     ops.forEach((op, i) => {
       if (living.has(op)) living.get(op).weights[cycle] = weights[i];
@@ -39,15 +40,15 @@ function lifetimes(cycles, role, number) {
       living.delete(op);
     }
     for (const [op, parent, morphism, probability, returned] of added) {
-      const child = birth(op, parents.get(parent) || null, morphism, cycle + 1, probability, returned);
+      const child = arrive(op, parents.get(parent) || null, morphism, cycle + 1, probability, returned);
       if (!child.parent) roots.push(child);
     }
   });
   const ordered = [];
-  const visit = (one, depth) => {
-    one.depth = depth;
-    ordered.push(one);
-    for (const child of one.children) visit(child, depth + 1);
+  const visit = (stay, depth) => {
+    stay.depth = depth;
+    ordered.push(stay);
+    for (const child of stay.children) visit(child, depth + 1);
   };
   for (const root of roots) visit(root, 0);
   return ordered;
@@ -99,7 +100,7 @@ export class TreeView {
     if (!this.width) return;
     const all = lifetimes(run.cycles, edge.role, edge.number);
     const chosen = this.chosen();
-    const distinct = new Set(all.map((one) => one.op)).size;
+    const distinct = new Set(all.map((stay) => stay.op)).size;
     const end = chosen ? `; ${chosen} is in the genotype` : "; the edge is not in the genotype";
     this.summary.textContent = `${plural(distinct, "operation")} tried on this edge${run.genotype ? end : ""}`;
     const done = run.cycles.steps[edge.role].length;
@@ -109,7 +110,7 @@ export class TreeView {
     const unit = Math.max(14, (this.width - gutter - tail) / columns);
     const x = (cycle) => gutter + cycle * unit;
     const height = 24 + all.length * ROW;
-    const rows = new Map(all.map((one, i) => [one, 24 + i * ROW + ROW / 2]));
+    const rows = new Map(all.map((stay, i) => [stay, 24 + i * ROW + ROW / 2]));
     const parts = [];
     if (step < columns)
       parts.push(svg("rect", { class: "tree-now", x: x(step), y: 2, width: unit, height: height - 2 }));
@@ -117,11 +118,11 @@ export class TreeView {
       parts.push(svg("text", { class: "tick", x: x(i) + unit / 2, y: 14, "text-anchor": "middle" }, i + 1));
       parts.push(svg("path", { class: "grid-line", d: `M${x(i)} 20V${height}` }));
     }
-    for (const one of all) parts.push(...this.link(one, rows, x));
+    for (const stay of all) parts.push(...this.link(stay, rows, x));
     const until = run.ended ? done : done + 1;
-    for (const one of all) parts.push(this.row(one, rows.get(one), x, unit, gutter, until, columns, chosen));
+    for (const stay of all) parts.push(this.row(stay, rows.get(stay), x, unit, gutter, until, columns, chosen));
     const width = Math.ceil(x(columns) + tail);
-    const sentences = all.map((one) => this.sentence(one)).join(". ");
+    const sentences = all.map((stay) => this.sentence(stay)).join(". ");
     const label = `Family tree of ${plural(all.length, "operation")}: ${sentences}`;
     patch(
       this.box,
@@ -135,56 +136,57 @@ export class TreeView {
     const position = run.cycles.positions[edge.number];
     if (!run.genotype?.edges || !position) return null;
     const [target, source] = position;
-    const found = run.genotype.edges[edge.role].find((one) => one[0] === target && one[1] === source);
-    return found ? found[2] : null;
+    const match = run.genotype.edges[edge.role].find(([to, from]) => to === target && from === source);
+    return match ? match[2] : null;
   }
 
-  sentence(one) {
+  sentence(stay) {
     const { operations, morphisms } = this.run.cycles;
-    const parent = one.parent ? ` of ${operations[one.parent.op]}` : "";
-    const born = `${morphisms[one.morphism]}${parent} after cycle ${one.from}${one.returned ? ", held before" : ""}`;
-    const came = one.morphism === null ? "there from the start" : born;
-    const went = one.to === null ? "" : `; pruned after cycle ${one.to} at ${show.percent(one.score)}`;
-    return `${operations[one.op]}: ${came}${went}`;
+    const parent = stay.parent ? ` of ${operations[stay.parent.op]}` : "";
+    const again = stay.returned ? ", on this edge before" : "";
+    const arrival = `${morphisms[stay.morphism]}${parent} after cycle ${stay.from}${again}`;
+    const came = stay.morphism === null ? "there from the start" : arrival;
+    const went = stay.to === null ? "" : `; pruned after cycle ${stay.to} at ${show.percent(stay.score)}`;
+    return `${operations[stay.op]}: ${came}${went}`;
   }
 
   // From the parent's bar at the cycle's end down to the child's.
-  link(one, rows, x) {
-    if (!one.parent) return [];
-    const at = x(one.from);
-    const top = rows.get(one.parent);
-    const y = rows.get(one);
+  link(stay, rows, x) {
+    if (!stay.parent) return [];
+    const at = x(stay.from);
+    const top = rows.get(stay.parent);
+    const y = rows.get(stay);
     return [
       svg("path", { class: "tree-link", d: `M${at - 5} ${top}Q${at} ${top} ${at} ${top + 5}V${y - 3}` }),
       svg("circle", { class: "tree-joint", cx: at - 5, cy: top, r: 2 }),
     ];
   }
 
-  row(one, y, x, unit, gutter, until, columns, chosen) {
+  row(stay, y, x, unit, gutter, until, columns, chosen) {
     const { operations, types, colors, morphisms } = this.run.cycles;
-    const end = Math.min(one.to ?? until, columns);
-    const indent = Math.min(one.depth * 12, gutter * 0.3);
+    const end = Math.min(stay.to ?? until, columns);
+    const indent = Math.min(stay.depth * 12, gutter * 0.3);
     const bars = [];
-    for (let cycle = one.from; cycle < Math.max(end, one.from + 0.01); cycle += 1) {
-      const weight = one.weights[cycle];
+    for (let cycle = stay.from; cycle < Math.max(end, stay.from + 0.01); cycle += 1) {
+      const weight = stay.weights[cycle];
       const thick = missing(weight) ? 2 : Math.max(2, BAR * Math.min(1, weight / 0.6));
       bars.push(
         svg("rect", { x: x(cycle) + 0.5, y: y - thick / 2, width: Math.max(1, unit - 1), height: thick, rx: 1.5 }),
       );
     }
     const marks = [];
-    if (one.to !== null && one.to <= columns) {
-      marks.push(svg("text", { class: "tree-end", x: x(end) + 4, y: y + 3.5 }, `✕ ${show.weight(one.score)}`));
-    } else if (chosen && chosen === operations[one.op]) {
+    if (stay.to !== null && stay.to <= columns) {
+      marks.push(svg("text", { class: "tree-end", x: x(end) + 4, y: y + 3.5 }, `✕ ${show.weight(stay.score)}`));
+    } else if (chosen && chosen === operations[stay.op]) {
       marks.push(svg("text", { class: "tree-star", x: x(end) + 4, y: y + 4 }, "★"));
     }
-    const origin = one.morphism === null ? "from the start" : morphisms[one.morphism] + (one.returned ? " ↺" : "");
+    const origin = stay.morphism === null ? "from the start" : morphisms[stay.morphism] + (stay.returned ? " ↺" : "");
     return svg(
       "g",
-      { class: `tree-row color-${colors[types[one.op]]}` },
-      svg("title", null, this.sentence(one)),
-      one.depth ? svg("path", { class: "tree-branch", d: `M${indent - 8} ${y - 14}V${y - 3}H${indent - 2}` }) : null,
-      svg("text", { class: "tree-name", x: indent, y: y - 1 }, operations[one.op]),
+      { class: `tree-row color-${colors[types[stay.op]]}` },
+      svg("title", null, this.sentence(stay)),
+      stay.depth ? svg("path", { class: "tree-branch", d: `M${indent - 8} ${y - 14}V${y - 3}H${indent - 2}` }) : null,
+      svg("text", { class: "tree-name", x: indent, y: y - 1 }, operations[stay.op]),
       svg("text", { class: "tree-origin", x: indent, y: y + 10.5 }, origin),
       bars,
       marks,

@@ -1,4 +1,4 @@
-"""How large a space is: operations within n morphing steps, and cells made of them."""
+"""The size of a space: operations within n morphing steps, and cells made of them."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, replace

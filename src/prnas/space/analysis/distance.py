@@ -1,4 +1,4 @@
-"""How far apart two genotypes are; 0 if they differ in nothing but the order of nodes."""
+"""The edit distance of two genotypes; 0 if they differ in nothing but the order of nodes."""
 
 from itertools import zip_longest
 
@@ -10,11 +10,11 @@ def edit_distance(first: Genotype, second: Genotype) -> int:
 
     An edit changes the operation of an edge, rewires its input, or puts a node into or out of the
     concatenation. The numbering of nodes does not matter. A node that only one of them has costs
-    its two edges (two edits each) and its place in the concatenation. This follows NAS-Bench-101
+    its two edges (two edits each) and its part in the concatenation. This follows NAS-Bench-101
     (Ying et al., 2019), which the paper cites for its locality property. The time grows steeply
     with the nodes: about a millisecond for four, a second for nine that have little in common.
 
-    Where nodes read all states (as in NAS-Bench-201) nothing can be rewired, and nodes are told by
+    Where nodes read all states (as in NAS-Bench-201) nothing can be rewired, and nodes keep
     their numbers: it is the number of edges whose operations differ, and of nodes that only one of
     both outputs is made of.
     """
@@ -33,7 +33,7 @@ def cell_distance(first: Cell, second: Cell) -> int:
     best = 4 * many.num_nodes + many.num_nodes + few.num_nodes + 1  # more than any matching costs
 
     def match(indices: tuple[int, ...], edits: int) -> None:
-        # A node reads only earlier ones, so its cost is known once they have their places.
+        # A node reads only earlier ones, so its cost is known once they are matched.
         nonlocal best
         if edits >= best:
             return
@@ -60,7 +60,7 @@ def _joins(cell: Cell, number: int) -> bool:
 
 
 def _alone(cell: Cell, number: int) -> int:
-    """What a node costs that the other cell has not."""
+    """The edits for a node that only one cell has."""
     return 2 * len(cell.nodes[number]) + _joins(cell, number)
 
 

@@ -1,4 +1,4 @@
-"""What a search's state looks like in numbers: pure functions on pools and changes."""
+"""Statistics of a search: pure functions of pools and changes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -74,18 +74,18 @@ def _statistics(pools: Sequence[EdgePool], changes: Sequence[EdgeChange]) -> Poo
     )
 
 
-def mean_statistics(parts: Sequence[PoolStatistics]) -> PoolStatistics:
-    """The mean of several statistics; what a part does not have, it does not count for."""
-    with_kernels = [part.kernels for part in parts if part.kernels]
+def mean_statistics(samples: Sequence[PoolStatistics]) -> PoolStatistics:
+    """The mean of several statistics; one without some value does not count for it."""
+    with_kernels = [sample.kernels for sample in samples if sample.kernels]
     sizes = sorted({size for kernels in with_kernels for size in kernels})
-    names = [name for name in CATEGORIES if any(name in part.types for part in parts)]
+    names = [name for name in CATEGORIES if any(name in sample.types for sample in samples)]
     return PoolStatistics(
-        num_candidates=fmean(part.num_candidates for part in parts),
-        types={name: fmean(part.types.get(name, 0.0) for part in parts) for name in names},
+        num_candidates=fmean(sample.num_candidates for sample in samples),
+        types={name: fmean(sample.types.get(name, 0.0) for sample in samples) for name in names},
         kernels={size: fmean(kernels.get(size, 0.0) for kernels in with_kernels) for size in sizes},
-        similarity=mean(part.similarity for part in parts),
-        parent_probability=mean(part.parent_probability for part in parts),
-        num_discovered=fmean(part.num_discovered for part in parts),
+        similarity=mean(sample.similarity for sample in samples),
+        parent_probability=mean(sample.parent_probability for sample in samples),
+        num_discovered=fmean(sample.num_discovered for sample in samples),
     )
 
 

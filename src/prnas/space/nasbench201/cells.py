@@ -1,7 +1,7 @@
 """The cells of NAS-Bench-201 as indices, as strings and as genotypes, all ways.
 
 A cell has six edges, 0→1, 0→2, 1→2, 0→3, 1→3 and 2→3, each with one of five operations. Its index
-is a number of six digits to base five in that order of edges, a digit being an operation's place in
+is a number of six digits to base five in that order of edges, a digit being an operation's index in
 `NAMES`. It orders the table, and is not the index of the published files.
 """
 

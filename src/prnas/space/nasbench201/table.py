@@ -14,14 +14,15 @@ from importlib.resources import files
 from prnas.io.errors import UserError
 from prnas.space.nasbench201.cells import NUM_CELLS
 
-UNITS = 1000  # to a per cent
+UNITS = 1000  # units of a per cent
 COLUMNS = (
     *("e200_test_c10", "e200_test_c100", "e200_test_in16"),
     *("e200_val_c10", "e200_val_c100", "e200_val_in16"),
     *("e12_val_c10", "e12_test_c10", "e12_val_c100"),
     *("e12_test_c100", "e12_val_in16", "e12_test_in16"),
 )
-CHECKSUM = "6e9c890b105a878027cc06d2f3f4cba802e37ef3a41b6e4b1d91fcd67db8c874"  # of what is in it
+# SHA-256 of the unpacked table.
+CHECKSUM = "6e9c890b105a878027cc06d2f3f4cba802e37ef3a41b6e4b1d91fcd67db8c874"
 _SIZE = 3 * NUM_CELLS * len(COLUMNS)
 
 

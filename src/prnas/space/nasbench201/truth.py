@@ -1,4 +1,4 @@
-"""How good a cell of NAS-Bench-201 is, looked up. No search reads this before it has ended."""
+"""The accuracies of NAS-Bench-201's cells. No search reads them before it has ended."""
 
 from bisect import bisect_right
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from prnas.space.nasbench201 import table
 from prnas.space.nasbench201.cells import NUM_CELLS, genotype_of, index_of, string_of
 from prnas.space.network_size import network_size
 
-CHANNELS, CELLS = 16, 15  # of the network that was trained
+CHANNELS, CELLS = 16, 15  # size of the network that was trained
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class DataSet:
     title: str
     classes: int
     image_size: int
-    suffix: str  # of its columns in the table
+    suffix: str  # suffix of its columns in the table
 
 
 DATA_SETS = (

@@ -1,4 +1,4 @@
-"""Parts that drawings share: their the sizes of their texts, and panels."""
+"""Panels of drawings, and the sizes of their texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,0 +1,152 @@
+"""The methods that prnas knows: what to set for each, what a step costs, where it comes from."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from prnas.io.errors import FormatError, suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to search, or an option of any way.
+
+    `cost` is what a step takes, architecture and weights, relative to first-order DARTS with the
+    same candidates and images: an estimate, the sum of its passes. `settings` has the sections (or
+    parts of them, by their dotted paths) and keys that switch it on in any search, as plain data.
+    """
+
+    name: str
+    line: str  # what it does, in a line
+    source: str
+    cost: float = 1.0
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    recipe: str | None = None  # that has it with its published settings
+
+    @property
+    def authors(self) -> str:
+        """The first of them, and the year."""
+        years = re.findall(r"\b(?:19|20)[0-9]{2}\b", self.source)
+        return f"{re.split('[,:]', self.source)[0]} {years[-1]}"
+
+    def overrides(self) -> list[str]:
+        """The settings, as `--set` takes them."""
+        return [
+            f"{section}.{key}={_flow(value)}"
+            for section, keys in self.settings.items()
+            for key, value in keys.items()
+        ]
+
+
+def _flow(value: Any) -> str:
+    """A value as YAML in one line."""
+    if isinstance(value, Mapping):
+        pairs = cast(Mapping[str, Any], value).items()
+        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in pairs) + "}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+METHODS: tuple[Method, ...] = (
+    Method(
+        "pr-darts",
+        "cycles of pruning, and of children that morphisms make of parents",
+        "Laube, Zell: Prune and Replace NAS. ICMLA 2019",
+        recipe="darts-like",
+    ),
+    Method(
+        "darts",
+        "candidates mixed by a softmax, architecture and weights in turn",
+        "Liu, Simonyan, Yang: DARTS: Differentiable Architecture Search. ICLR 2019",
+        recipe="darts",
+    ),
+    Method(
+        "darts-2nd",
+        "the architecture looks one weight step ahead",
+        "Liu, Simonyan, Yang: DARTS: Differentiable Architecture Search. ICLR 2019",
+        cost=2.67,
+        settings={"architecture": {"step": "second-order"}},
+        recipe="darts-2nd",
+    ),
+    Method(
+        "p-darts",
+        "the network grows while pools shrink; dropout on skips",
+        "Chen, Xie, Wu, Tian: Progressive Differentiable Architecture Search. ICCV 2019",
+        settings={
+            "schedule.cycles.1": {
+                "skip_dropout": 0.4,
+                "skip_dropout_decay": 0.2,
+                "protect_conv": False,
+            }
+        },
+        recipe="p-darts",
+    ),
+    Method(
+        "snas",
+        "samples that become one-hot as they cool; one level",
+        "Xie, Zheng, Liu, Lin: SNAS: Stochastic Neural Architecture Search. ICLR 2019",
+        cost=0.67,
+        settings={
+            "architecture": {
+                "relaxation": "concrete",
+                "step": "one-level",
+                "temperature": {"start": 1.0, "end": 0.03},
+                "resource_penalty": 1e-5,
+            }
+        },
+        recipe="snas",
+    ),
+    Method(
+        "nasp",
+        "the discrete network in every pass, a continuous architecture",
+        "Yao, Xu, Tu, Zhu: Efficient Neural Architecture Search via Proximal Iterations. AAAI 2020",
+        cost=0.5,
+        settings={"architecture": {"relaxation": "proximal"}},
+        recipe="nasp",
+    ),
+    Method(
+        "mdenas",
+        "sampled paths, whose accuracies move probabilities",
+        "Zheng, Ji, Tang, Zhang, Liu, Tian: Multinomial Distribution Learning for Effective Neural "
+        "Architecture Search. ICCV 2019",
+        cost=0.23,
+        settings={"architecture": {"relaxation": "multinomial", "step": "multinomial"}},
+        recipe="mdenas",
+    ),
+    Method(
+        "asap",
+        "a cooling softmax; what falls below a threshold goes",
+        "Noy, Nayman, Ridnik, Zamir, Doveh, Friedman, Giryes, Zelnik-Manor: ASAP: Architecture "
+        "Search, Anneal and Prune. AISTATS 2020",
+        settings={
+            "architecture": {
+                "relaxation": "threshold",
+                "temperature": {"start": 0.957979, "end": 0.129592, "shape": "exponential"},
+            }
+        },
+        recipe="asap",
+    ),
+    Method(
+        "sharpdarts",
+        "Max-W: the best candidate weighs 1; a bent cosine",
+        "Hundt, Jain, Hager: sharpDARTS: Faster and More Accurate Differentiable Architecture "
+        "Search. 2019",
+        settings={"architecture": {"relaxation": "max-w"}, "weights": {"cosine_power": 2.0}},
+        recipe="sharpdarts",
+    ),
+    Method(
+        "expected-cost",
+        "the final network's expected cost is a part of the loss",
+        "Cai, Zhu, Han: ProxylessNAS: Direct Neural Architecture Search on Target Task and "
+        "Hardware. ICLR 2019",
+        settings={"architecture": {"cost": {"of": "params", "weight": 0.2, "reference": "3M"}}},
+    ),
+)
+
+
+def method(name: str) -> Method:
+    """The method of that name; the error for an unknown one lists them."""
+    methods = {method.name: method for method in METHODS}
+    if name not in methods:
+        raise FormatError([f"no method is called '{name:.60}'." + suggestion(name, methods)])
+    return methods[name]

@@ -1,0 +1,53 @@
+"""Steps that train one candidate on every edge."""
+
+from typing import TYPE_CHECKING
+
+from torch import Tensor, nn
+
+from prnas.nets.paths import path_logits
+from prnas.nets.removal import undisturbed
+from prnas.searching.steps.first_order import WeightStep
+from prnas.space.paths import path_number
+
+if TYPE_CHECKING:
+    from prnas.searching.search import Search
+
+
+class SampledStep(WeightStep):
+    """Each step trains one candidate on every edge, drawn fairly; no architecture weights.
+
+    So each candidate learns to work without the others of its edge, as it will in the final
+    network, and a step costs a fraction of one that trains them all.
+    """
+
+    name = "sampled"
+    weights_cost = 0.25
+
+    def logits(self, images: Tensor) -> Tensor:
+        state = self.search.state
+        path = path_number(
+            state.supernet.pools,
+            self.search.config.seed,
+            f"train/{state.position.cycle}",
+            state.position.cycle_step,
+        )
+        return path_logits(state.supernet, images, path, state.generators["dropout"])
+
+    def validated(self) -> nn.Module:
+        return ValidatedPaths(self.search)
+
+
+class ValidatedPaths(nn.Module):
+    """Every batch of a validation takes another path, normalised by its own statistics."""
+
+    def __init__(self, search: "Search") -> None:
+        super().__init__()
+        state = search.state
+        self.supernet, self.number = state.supernet, 0
+        self.drawn_by = (search.config.seed, f"validation/{state.position.cycle}")
+
+    def forward(self, images: Tensor) -> Tensor:
+        path = path_number(self.supernet.pools, *self.drawn_by, self.number)
+        self.number += 1
+        with undisturbed(self.supernet, training=True):
+            return path_logits(self.supernet, images, path)
