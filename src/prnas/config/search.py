@@ -210,7 +210,7 @@ class SearchConfig(RunConfig):
         if budget.evaluations is budget.images is budget.seconds is None:
             yield "searcher.budget: set evaluations, images or seconds: without any it never ends"
         if self.final.limits:
-            yield "searcher.method: searchers do not know limits on the final network; leave them out"
+            yield "searcher.method: searchers know no limits on the final network; leave them out"
         if searcher.by_supernet and searcher.evolution.mutation == "morphisms":
             yield (
                 "searcher.evolution.mutation: morphisms make operations that the supernet does not "
