@@ -10,7 +10,7 @@ from tests.support.command_line import modules_after
 
 SOURCE = Path(prnas.__file__).parent
 TOP = SOURCE.parents[1]
-GROUND_FLOOR = ("io", "space", "config")
+GROUND_FLOOR = ("io", "space", "searchers", "config")
 MIDDLE_FLOOR = ("nets", "data", "drawing", "models", "exporting", "runs", "report")
 TOP_FLOOR = ("searching", "retraining", "studies", "terminal", "commands", "cli")
 ROOMS = (*GROUND_FLOOR, *MIDDLE_FLOOR, *TOP_FLOOR)
@@ -58,7 +58,7 @@ def test_kernels_know_no_modules_of_the_networks() -> None:
 
 
 def test_the_search_space_knows_no_torch() -> None:
-    for path in [*sources("space"), *sources("config")]:
+    for path in [*sources("space"), *sources("searchers"), *sources("config")]:
         heads = {name.split(".")[0] for name in imports(path)}
         assert not heads & {"torch", "numpy", "matplotlib", "rich"}, path
 

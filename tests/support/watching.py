@@ -88,7 +88,9 @@ def last_state(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     assert not problems
     state = dict(checkpoint.state)
     for timed in ("elapsed", "work_done", "so_far", "records"):
-        state.pop(timed)
+        state.pop(timed, None)
+    for searcher in ("asking", "choice"):
+        state.get(searcher, {}).pop("seconds", None)
     (state.get("trained") or {}).pop("seconds", None)
     state.get("execution", {}).get("trial", {}).pop("seconds", None)
     return state, checkpoint.tensors

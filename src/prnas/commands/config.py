@@ -47,6 +47,8 @@ def run_recipes(name: str | None, as_json: bool) -> None:
         if isinstance(config, SearchConfig):
             epochs = AUTO if draft.open else str(config.schedule.num_epochs)
             cycles = str(len(config.schedule.cycles))
+            if config.searcher.by_table:  # nothing is trained
+                images, epochs, cycles = "a table", "-", "-"
             searches.append([recipe, images, cycles, epochs, config.description])
         elif isinstance(config, RetrainConfig):
             epochs = AUTO if draft.open else str(config.training.epochs)

@@ -1,5 +1,6 @@
 """The config of a search: typed, checked, and enough to repeat the search."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -10,6 +11,7 @@ from prnas.config.architecture import ArchitectureConfig
 from prnas.config.choices import ExecutionChoice
 from prnas.config.final import FinalConfig
 from prnas.config.numbers import Decay, Portion, Rate, Share, Size
+from prnas.config.searcher import SearcherConfig
 from prnas.config.sections import (
     BatchConfig,
     ComputeConfig,
@@ -22,7 +24,9 @@ from prnas.io.errors import reading
 from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
+from prnas.searchers.cells import CellSpace
 from prnas.space.final_network import FinalNetwork
+from prnas.space.nasbench201.cells import OPERATIONS as OPERATIONS201
 from prnas.space.network_plan import check_network
 from prnas.space.schedule import (
     MIN_CELLS,
@@ -33,7 +37,17 @@ from prnas.space.schedule import (
     paper_schedule,
 )
 from prnas.space.setting import SETTINGS, Setting, named_setting, setting_from_data, setting_to_data
-from prnas.space.shape import DARTS, MAX_NODES, SHAPES, USUAL, Output, ShapeField, shape_data, width
+from prnas.space.shape import (
+    DARTS,
+    MAX_NODES,
+    NASBENCH201,
+    SHAPES,
+    USUAL,
+    Output,
+    ShapeField,
+    shape_data,
+    width,
+)
 
 
 class DataConfig(ImagesConfig):
@@ -146,6 +160,7 @@ class SearchConfig(RunConfig):
     evidence: EvidenceConfig = EvidenceConfig()
     batch: BatchConfig = BatchConfig()
     derivation: DerivationConfig = DerivationConfig()
+    searcher: SearcherConfig = SearcherConfig()
     final: FinalConfig = FinalConfig()
     validation: ValidationConfig = ValidationConfig()
     compute: SearchComputeConfig = SearchComputeConfig()  # pyright: ignore
@@ -239,6 +254,45 @@ class SearchConfig(RunConfig):
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    @model_validator(mode="after")
+    def _searcher_fits(self) -> Self:
+        if problems := list(self._searcher_problems()):
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _searcher_problems(self) -> Iterator[str]:
+        searcher, network = self.searcher, self.network
+        budget = searcher.budget
+        if searcher.method == "none":
+            return
+        if budget.evaluations is budget.images is budget.seconds is None:
+            yield "searcher.budget: set evaluations, images or seconds: without any it never ends"
+        if self.final.limits:
+            yield "searcher.method: searchers know no limits on the final network; leave them out"
+        if searcher.by_supernet and searcher.evolution.mutation == "morphisms":
+            yield (
+                "searcher.evolution.mutation: morphisms make operations that the supernet does not "
+                "hold; set it to edits"
+            )
+        fits = (network.shape, network.nodes, network.output) == (
+            NASBENCH201,
+            *USUAL["nasbench201"],
+        )
+        if searcher.by_table and not (fits and set(self.space.initial_pool) <= set(OPERATIONS201)):
+            known = ", ".join(op.label for op in OPERATIONS201)
+            yield (
+                "searcher.scorer: the table has only cells of NAS-Bench-201: set network.shape to "
+                f"nasbench201, and space to nasbench201 or a pool of {known}"
+            )
+
+    @property
+    def cell_space(self) -> CellSpace:
+        """All cells that can be made of the first pools."""
+        network, space = self.network, self.space
+        return CellSpace.uniform(
+            space.initial_pool, network.nodes, network.shape, network.output, space.limits
+        )
 
     @model_validator(mode="after")
     def _cost_can_be_counted(self) -> Self:

@@ -11,7 +11,14 @@ from prnas.report.view import RunInfo, View, sessions_of
 from prnas.runs import records as kinds
 from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult
 from prnas.runs.names import ENVIRONMENT, RECORDS, REPORT, TENSORBOARD
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Record, read_records
+from prnas.runs.records import (
+    BatchRecord,
+    CycleRecord,
+    EpochRecord,
+    EvaluationRecord,
+    Record,
+    read_records,
+)
 from prnas.space.pools import Pools
 
 
@@ -36,6 +43,9 @@ class RecordsCallback(Callback, ABC):
         self.write([record])
 
     def on_epoch(self, record: EpochRecord) -> None:
+        self.write([record])
+
+    def on_evaluation(self, record: EvaluationRecord) -> None:
         self.write([record])
 
     def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
@@ -64,6 +74,12 @@ class ReportCallback(RecordsCallback):
             name, config = self._folder.resolve().name, start.config.to_data()
             self._view = view_of(RunInfo(name, str(self._folder), config, sessions_of(environment)))
             self.write(read_records(self._folder / RECORDS) if start.resumed else ())
+
+    def on_evaluation(self, record: EvaluationRecord) -> None:
+        """There may be thousands in a second: the page waits for the end."""
+        if self._view is not None:
+            with self._harmless():
+                self._view.add(record)
 
     def on_end(self, result: SearchResult | RetrainResult) -> None:
         if isinstance(result, SearchResult):
@@ -125,6 +141,8 @@ class TensorboardCallback(RecordsCallback):
         for record in records:
             if isinstance(record, EpochRecord):
                 self._writer.write(tensorboard.epoch_scalars(record), record.total_epoch)
+            elif isinstance(record, EvaluationRecord):
+                self._writer.write(tensorboard.evaluation_scalars(record), record.number)
             elif isinstance(record, BatchRecord):
                 epochs_before = sum(self._epochs_of_cycles[: record.cycle - 1])
                 self._writer.write([("batch/changed", record.batch)], epochs_before + record.epoch)

@@ -13,7 +13,7 @@ from typing import Any
 SCRIPTS = (
     *("dom.js", "format.js", "picture.js", "scale.js", "chart.js", "charts.js", "timeline.js"),
     *("head.js", "tree.js", "cells.js", "truth.js", "confusion.js", "compare.js", "dots.js"),
-    *("study.js", "live.js", "main.js"),
+    *("evaluations.js", "study.js", "live.js", "main.js"),
 )
 _ASSETS = files("prnas.report") / "assets"
 STYLES = ("base.css", "charts.css", "cells.css", "study.css", "print.css")

@@ -7,10 +7,17 @@ from prnas.config.architecture import RELAXATIONS
 from prnas.data.catalog import ABOUT
 from prnas.io.errors import FormatError
 from prnas.report.cycles import Cycles
+from prnas.report.evaluations import Evaluations
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.report.view import Band, Facts, RunInfo, View, cell_pictures, facts_of, phrase
 from prnas.runs.certainty import verdict
-from prnas.runs.records import CycleRecord, FitRecord, GenotypeRecord, Record
+from prnas.runs.records import (
+    CycleRecord,
+    EvaluationRecord,
+    FitRecord,
+    GenotypeRecord,
+    Record,
+)
 from prnas.space.fitting import in_short
 from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import DATA_SETS, truth_of
@@ -29,7 +36,11 @@ class SearchView(View):
 
     def __init__(self, info: RunInfo) -> None:
         super().__init__(info)
-        self._schedule = _schedule(info.config)
+        # Whether scores were looked up: then nothing was trained, and there are no epochs.
+        self.by_table = text_at(info.config, "searcher.scorer") == "table" and text_at(
+            info.config, "searcher.method"
+        ) not in (None, "none")
+        self._schedule = [] if self.by_table else _schedule(info.config)
         self._ends: list[CycleRecord] = []
         self._fit: FitRecord | None = None
         for epochs, grace, *_ in self._schedule:
@@ -41,12 +52,15 @@ class SearchView(View):
             RELAXATIONS.get(str(pick(info.config, "architecture.relaxation")), softmax),
             _shape(info.config),
         )
+        self.evaluations = Evaluations(FINAL, self._classes[0], self._output)
 
     def add(self, record: Record) -> None:
         match record:
             case CycleRecord():
                 self.cycles.add(record)
                 self._ends.append(record)
+            case EvaluationRecord():
+                self.evaluations.add(record)
             case GenotypeRecord():
                 self.genotype = Genotype.from_json(record.genotype)
                 self._fit = record.fit
@@ -66,6 +80,7 @@ class SearchView(View):
         )
         return {
             **self.common(self._facts(), commands),
+            **self._searcher(),
             "schedule": self._schedule,
             "validation": rounded(validation.accuracy if validation else None),
             "network": self._network(),
@@ -74,17 +89,36 @@ class SearchView(View):
             "truth": self._truth(),
         }
 
+    def _searcher(self) -> dict[str, Any]:
+        """What a searcher asked for; where nothing was trained, evaluations stand for epochs."""
+        data = self.evaluations.data(self.info.config)
+        found: dict[str, Any] = {"searcher": data, "by_table": self.by_table}
+        if self.by_table:
+            done = len(self.evaluations.scores)
+            total = self.evaluations.total(self.info.config) or done
+            seconds = rounded(self.evaluations.seconds)
+            found |= {"done": done, "planned": max(total, done), "seconds": seconds}
+        return found
+
+    @property
+    def _classes(self) -> tuple[int, bool]:
+        """How many there are, and whether that is only assumed."""
+        about = ABOUT.get(text_at(self.info.config, "data.name") or "")
+        return (about.classes, False) if about else (ASSUMED_CLASSES, True)
+
+    @property
+    def _output(self) -> Output:
+        said = pick(self.info.config, "network.output")
+        return said if said in get_args(Output) else "concat"
+
     def _network(self) -> dict[str, Any] | None:
         """The size of the final network."""
         if self.genotype is None:
             return None
-        about = ABOUT.get(text_at(self.info.config, "data.name") or "")
-        classes = about.classes if about else ASSUMED_CLASSES
-        said = pick(self.info.config, "network.output")
-        output: Output = said if said in get_args(Output) else "concat"
+        classes, assumed = self._classes
         channels, cells = FINAL[self.genotype.shape.network]
         size = network_size(
-            self.genotype, channels, cells, classes, output=output, image_size=IMAGE
+            self.genotype, channels, cells, classes, output=self._output, image_size=IMAGE
         )
         return {
             "parameters": size.parameters,
@@ -92,7 +126,7 @@ class SearchView(View):
             "channels": channels,
             "cells": cells,
             "classes": classes,
-            "assumed": about is None,
+            "assumed": assumed,
             "image": IMAGE,
             "paper": True,  # not the size that a training will have
         }
@@ -125,6 +159,13 @@ class SearchView(View):
         supernet = (whole_at(config, f"network.{key}") for key in ("cells", "nodes", "channels"))
         keys = ("weights.lr", "weights.lr_min", "architecture.lr")
         rates = [text_at(config, key) for key in keys]
+        if self.by_table:
+            return facts_of(
+                ("Scores", "validation after 12 epochs, looked up in NAS-Bench-201"),
+                ("Data", text_at(config, "searcher.table.data")),
+                ("Searcher", text_at(config, "searcher.method")),
+                ("Setting", text_at(config, "space.name") or "?"),
+            )
         if rates[-1] == "auto":
             rates[-1] += phrase(" (travel {})", text_at(config, "architecture.travel"))
         return facts_of(
@@ -134,9 +175,15 @@ class SearchView(View):
             ("Supernet", phrase("{} cells of {} nodes, {} channels at first", *supernet)),
             ("Learning rates", phrase("weights {} to {}, architecture {}", *rates)),
             ("Scoring", self._scoring()),
+            ("Searcher", self._method()),
             ("How sure", verdict(self._ends) if self.ended else None),
             ("Final network", self._limits_kept()),
         )
+
+    def _method(self) -> str | None:
+        """The searcher that chose the genotype, if there was one."""
+        method = text_at(self.info.config, "searcher.method")
+        return None if method in (None, "none") else f"{method}, by the supernet"
 
     def _limits_kept(self) -> str | None:
         """What the final network costs, where there are limits on it."""

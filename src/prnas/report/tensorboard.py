@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from prnas.runs.records import CycleRecord, EpochRecord
+from prnas.runs.records import CycleRecord, EpochRecord, EvaluationRecord
 from prnas.space.genotype import ROLES
 
 Scalar = tuple[str, float]
@@ -23,8 +23,9 @@ class TensorboardWriter:
     """Writes event files into `folder`.
 
     The step of every point is the number of epochs done; a point during an epoch counts for its
-    end. TensorBoard forgets what earlier files in the folder say: a run that goes on feeds its
-    records anew, so that no point is there twice. What was given is on disk after `flush`.
+    end. Of a searcher's evaluations, it is their number. TensorBoard forgets what earlier files in
+    the folder say: a run that goes on feeds its records anew, so that no point is there twice. What
+    was given is on disk after `flush`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -80,6 +81,12 @@ def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
         yield f"speed/{name}", getattr(record, name)
     for name, seconds in record.seconds_for.items():
         yield f"seconds/{name}", seconds
+
+
+def evaluation_scalars(record: EvaluationRecord) -> Iterator[Scalar]:
+    """Of what a searcher asked for, against the number of its evaluation."""
+    for name in ("score", "best", "images", "seconds"):
+        yield f"{record.stage}/{name}", getattr(record, name)
 
 
 def cycle_scalars(record: CycleRecord) -> Iterator[Scalar]:

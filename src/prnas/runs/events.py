@@ -11,7 +11,14 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.io.errors import suggestion
 from prnas.models.model import Model
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, FitRecord, Score
+from prnas.runs.records import (
+    BatchRecord,
+    CycleRecord,
+    EpochRecord,
+    EvaluationRecord,
+    FitRecord,
+    Score,
+)
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
 
@@ -32,6 +39,7 @@ class RunStart:
     pools: Pools | None = None  # Candidates of a search.
     macs: int | None = None  # Multiply-accumulates of a trained network for an image.
     test_images: int | None = None  # Images that a training tests on.
+    evaluations: int = 0  # That a searcher has been told of so far.
     # What was chosen by the images, and why; not of a run that is resumed.
     reasons: tuple[tuple[str, str], ...] = ()
 
@@ -40,8 +48,15 @@ class RunStart:
         return isinstance(self.config, SearchConfig)
 
     @property
+    def by_table(self) -> bool:
+        """Whether it is a search that looks scores up and trains nothing: it has no epochs."""
+        return isinstance(self.config, SearchConfig) and self.config.searcher.by_table
+
+    @property
     def epochs_of_cycles(self) -> tuple[int, ...]:
         """The number of epochs in each cycle; a training is one cycle."""
+        if self.by_table:
+            return ()
         if isinstance(self.config, SearchConfig):
             return tuple(cycle.epochs for cycle in self.config.schedule.cycles)
         return (self.config.training.epochs,)
@@ -49,7 +64,7 @@ class RunStart:
     @property
     def at_end_of_cycle(self) -> bool:
         """Whether all epochs of the cycle are done, so that at most its end is left."""
-        return self.epoch > self.epochs_of_cycles[self.cycle - 1]
+        return self.by_table or self.epoch > self.epochs_of_cycles[self.cycle - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +103,7 @@ class SearchResult:
     cycles: tuple[CycleRecord, ...]
     seconds: float
     fit: FitRecord | None = None  # What limits on the final network made of the genotype.
+    evaluations: tuple[EvaluationRecord, ...] = ()  # Of a searcher, if there was one.
 
     @property
     def validation_accuracy(self) -> float | None:
@@ -126,6 +142,9 @@ class Callback:
     def on_validating(self, progress: Validating) -> None: ...
 
     def on_epoch(self, record: EpochRecord) -> None: ...
+
+    def on_evaluation(self, record: EvaluationRecord) -> None:
+        """A searcher was told the score of a cell."""
 
     def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
         """A cycle of a search is over; `pools` are those after the change."""

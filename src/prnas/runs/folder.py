@@ -111,10 +111,10 @@ class RunFolder:
         return checkpoint, problems
 
     def _has_results(self) -> bool:
-        """Whether it ever got as far as an epoch's end, after which there is a checkpoint."""
+        """Whether it ever got as far as what comes after a checkpoint, such as an epoch's end."""
         text = self._read(names.RECORDS)
         return (self.path / names.GENOTYPE).exists() or any(
-            f'"type":"{kind}"' in text for kind in ("epoch", "training")
+            f'"type":"{kind}"' in text for kind in ("epoch", "training", "evaluation")
         )
 
     def _read(self, name: str) -> str:

@@ -178,6 +178,25 @@ class CycleRecord(_Record):
     edge_weights: dict[Role, list[float]] | None = None  # Of searches whose edges have them.
 
 
+class EvaluationRecord(_Record):
+    """A cell that a searcher asked for, with its score; see `prnas.searchers`.
+
+    `stage` is "final" where one of the best is scored once more, on more images: then its score
+    decides. `parent` is the number of the evaluation of the cell that this one was made from.
+    """
+
+    type: Literal["evaluation"] = "evaluation"
+    number: Count
+    stage: Literal["search", "final"] = "search"
+    genotype: dict[str, Any]
+    score: float  # An accuracy, as a fraction.
+    best: float  # The best score of its stage so far.
+    parent: Count | None = None
+    images: int  # That all evaluations so far have taken.
+    entropy: float | None = None  # Of the choices that made the cell, where a controller did.
+    seconds: float  # Of this one.
+
+
 class GivenUpEdge(_Record):
     """An edge on which the genotype differs from the search's own; `None`: not read there."""
 
@@ -239,7 +258,7 @@ class TrainedRecord(_Record):
 
 
 _EndRecord = GenotypeRecord | TruthRecord | TrainedRecord
-Record = EpochRecord | BatchRecord | ExecutionRecord | CycleRecord | _EndRecord
+Record = EpochRecord | BatchRecord | ExecutionRecord | CycleRecord | EvaluationRecord | _EndRecord
 
 
 def _exactly(*names: str) -> AfterValidator:
@@ -303,7 +322,7 @@ class _TrainingEpochLine(_Record):
 
 
 _EpochLine = _SearchEpochLine | _TrainingEpochLine
-_OtherLine = BatchRecord | ExecutionRecord | CycleRecord | _EndRecord
+_OtherLine = BatchRecord | ExecutionRecord | CycleRecord | EvaluationRecord | _EndRecord
 _Line = Annotated[_EpochLine | _OtherLine, Field(discriminator="type")]
 _ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
 

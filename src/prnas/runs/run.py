@@ -245,15 +245,15 @@ class Run(ABC, Generic[C, S, R]):
             self._emit_step(goal)
             timed = state.epoch.total - timed_before
             state.epoch.seconds["other"] += time.perf_counter() - start - timed
-            self._after_step(goal)
+            self.stop_or_save(position.images < goal)
 
-    def _after_step(self, goal: int) -> None:
-        """Stop if a signal came; save if it is time."""
+    def stop_or_save(self, save: bool = True) -> None:
+        """Stop if a signal came; save if it is time, unless a checkpoint will come soon anyway."""
         self.stop_on_signal()
         minutes = (time.monotonic() - self.last_save) / 60
         self.save_soon |= self._context.signals.take_save()
         due = self.save_soon or minutes >= self.config.checkpoints.every_minutes
-        if due and self.state.position.images < goal:
+        if due and save:
             self.save()
 
     def end_epoch(self) -> None:

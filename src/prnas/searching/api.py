@@ -1,19 +1,66 @@
 """A search from start to genotype, and on from where it stopped."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from prnas.config.search import SearchConfig
 from prnas.report.default_callbacks import with_default_callbacks
+from prnas.runs.batch_size import MemoryProbe
 from prnas.runs.events import Callback, SearchResult
+from prnas.runs.folder import read_config
 from prnas.runs.named import draft_of, settle
+from prnas.runs.processes import Processes
 from prnas.runs.session import resume_run, start_run
+from prnas.searching import table_search
 from prnas.searching.search import Search
 
-# A new search by a config, and one that goes on in its own folder; with options for both.
-start = partial(start_run, Search)
-resume = partial(resume_run, Search)
+
+def start(
+    config: SearchConfig,
+    *,
+    runs: Path | None = Path("runs"),
+    name: str | None = None,
+    recipe: str | None = None,
+    callbacks: Sequence[Callback] = (),
+    probe: MemoryProbe | None = None,
+    processes: Processes | None = None,
+    reasons: tuple[tuple[str, str], ...] = (),
+) -> SearchResult:
+    """A new search by a config; options as those of `start_run`."""
+    folder: dict[str, Any] = {"runs": runs, "name": name, "recipe": recipe}
+    if config.searcher.by_table:
+        return table_search.start(config, callbacks=callbacks, reasons=reasons, **folder)
+    return start_run(
+        Search,
+        config,
+        callbacks=callbacks,
+        probe=probe,
+        processes=processes,
+        reasons=reasons,
+        **folder,
+    )
+
+
+def resume(
+    folder: Path,
+    *,
+    overrides: Sequence[str] = (),
+    callbacks: Sequence[Callback] = (),
+    probe: MemoryProbe | None = None,
+    processes: Processes | None = None,
+) -> SearchResult:
+    """One that goes on in its own folder; options as those of `resume_run`."""
+    if read_config(folder, SearchConfig, overrides).searcher.by_table:
+        return table_search.resume(folder, overrides=overrides, callbacks=callbacks)
+    return resume_run(
+        Search,
+        folder,
+        overrides=overrides,
+        callbacks=callbacks,
+        probe=probe,
+        processes=processes,
+    )
 
 
 def search(

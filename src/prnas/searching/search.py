@@ -17,6 +17,7 @@ from prnas.runs.preparation import check_sizes, draw_indices, power_cosine, torc
 from prnas.runs.records import (
     CycleRecord,
     EpochRecord,
+    EvaluationRecord,
     FitRecord,
     GenotypeRecord,
     Score,
@@ -34,6 +35,7 @@ from prnas.searching.penalties import make_penalties
 from prnas.searching.sequential import SequentialSelection
 from prnas.searching.state import SearchState
 from prnas.searching.steps import make_step
+from prnas.searching.supernet_scorer import CellChoice, decision_for
 from prnas.searching.time_left import epoch_work
 from prnas.searching.travel import architecture_rate
 from prnas.space.fitting import in_words
@@ -226,6 +228,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         decisions.setstate(state.decisions.getstate())
         rest = (pools, weights, decisions, worths, self.costs, edges)
         decision = prune_and_replace(self.config, position.cycle, *rest)
+        if self._asks:
+            state.choice = CellChoice(self, pools, state.saved_choice)
+            decision = decision_for(pools, state.choice.genotype())
         evidence = judging.evidence(decision) if judging else None
         state.decisions = decisions
         measured = time.perf_counter() - start
@@ -258,8 +263,16 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         self.save()
 
     @property
+    def _asks(self) -> bool:
+        """Whether a searcher chooses the genotype: at the end of the last cycle."""
+        last = self.state.position.cycle == len(self.config.schedule.cycles) - 1
+        return last and self.config.searcher.by_supernet
+
+    @property
     def _measures(self) -> bool:
         """Whether candidates are measured at the end of a cycle."""
+        if self._asks:
+            return False
         if self.config.architecture.scoring != "weights":
             return True
         if not self.state.supernet.relaxation.measurable:
@@ -301,6 +314,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             self.records_of(CycleRecord),
             self.state.elapsed,
             next((one.fit for one in self.records_of(GenotypeRecord)), None),
+            self.records_of(EvaluationRecord),
         )
 
 

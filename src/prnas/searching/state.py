@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -17,6 +17,9 @@ from prnas.space.change import Change
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
 from prnas.space.schedule import Cycle
+
+if TYPE_CHECKING:
+    from prnas.searching.supernet_scorer import CellChoice
 
 
 class SearchState(RunState):
@@ -34,6 +37,8 @@ class SearchState(RunState):
         self.decisions = Random(config.seed)
         self.genotype: Genotype | None = None  # after the last cycle
         self.derived: Genotype | None = None  # what the last epoch that could would have derived
+        self.choice: CellChoice | None = None  # of a searcher, after the last epoch
+        self.saved_choice: dict[str, Any] | None = saved.get("choice") if saved else None
         network = config.network
         pools = Pools.initial(network.nodes, config.space.initial_pool, network.shape)
         if saved is not None:
@@ -126,7 +131,9 @@ class SearchState(RunState):
         self._start_cycle()
 
     def extra_state(self) -> dict[str, Any]:
+        choice = self.choice.state() if self.choice else self.saved_choice
         return {
+            **({"choice": choice} if choice else {}),
             "decisions": self.decisions.getstate(),
             "pools": self.supernet.pools.to_json(),
             "genotype": self.genotype.to_json() if self.genotype else None,

@@ -207,7 +207,7 @@ def _check_looked_up(row: Row) -> None:
     if (looks is not None and looks != NASBENCH201) or (cell is not None and not truth_of(cell)):
         raise UserError(
             "judge: truth looks cells up in the table of NAS-Bench-201, and this row's are others; "
-            "its recipes are nasbench201 and nasbench201-small"
+            "its recipes are nasbench201, nasbench201-small and those of searchers, such as random"
         )
 
 

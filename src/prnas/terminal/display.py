@@ -8,7 +8,13 @@ from rich.console import Group, RenderableType
 from prnas.config.search import SearchConfig
 from prnas.runs import certainty
 from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult, StepEvent, Validating
-from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Evidence
+from prnas.runs.records import (
+    BatchRecord,
+    CycleRecord,
+    EpochRecord,
+    EvaluationRecord,
+    Evidence,
+)
 from prnas.space.change import Change
 from prnas.space.pools import Pools
 from prnas.terminal import cycle_lines, lines
@@ -17,6 +23,7 @@ from prnas.terminal.columns import columns_for, headings, row
 from prnas.terminal.ends import show_result
 from prnas.terminal.output import facts
 from prnas.terminal.screen import Screen
+from prnas.terminal.searcher_lines import Evaluations
 
 REASONS = {"start": "initial", "memory": "as memory allows", "out-of-memory": "memory ran out"}
 
@@ -38,6 +45,7 @@ class Display(Callback):
         self._pools = ""
         self._step: StepEvent | None = None
         self._validating: Validating | None = None
+        self._evaluations: Evaluations | None = None  # of a searcher, once it is at work
         self._advised = False  # what would make decisions surer
 
     @property
@@ -82,8 +90,19 @@ class Display(Callback):
             left = self._step.seconds_left if self._step else None
             self._screen.put([lines.sentence(self._start, record, left)])
 
+    def on_evaluation(self, record: EvaluationRecord) -> None:
+        assert self._start is not None
+        assert isinstance(self._start.config, SearchConfig)
+        if self._evaluations is None:
+            self._evaluations = Evaluations(self._start.config)
+        better = self._evaluations.add(record)
+        if better and not self._screen.is_live:
+            self._screen.put([self._evaluations.sentence()])
+        self._screen.refresh()
+
     def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
         assert self._start is not None
+        self._evaluations = None
         self._pools = cycle_lines.pools_in_short(pools)
         ending = cycle_lines.ending(Change.from_json(record.change), pools, record.evidence)
         if self._screen.is_live:
@@ -135,12 +154,17 @@ class Display(Callback):
         if not self._screen.is_live or self._start is None:
             return Group()
         elapsed = duration(self._clock() - self._began)
+        elapsed = f"{elapsed} {'since it was resumed' if self._start.resumed else 'elapsed'}"
+        if self._evaluations is not None:
+            return lines.evaluations_view(
+                self._evaluations, self._title, elapsed, self._screen.width
+            )
         return lines.live_view(
             self._start,
             self._title,
             self._pools,
             self._step,
             self._validating,
-            f"{elapsed} {'since it was resumed' if self._start.resumed else 'elapsed'}",
+            elapsed,
             self._screen.width,
         )

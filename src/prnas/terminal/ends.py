@@ -47,13 +47,29 @@ def _show_search(result: SearchResult) -> None:
     if last is not None:
         show_table(last, result.genotype)
     accuracy, sure = result.validation_accuracy, verdict(result.cycles)
+    measured = "not measured" if accuracy is None else f"{percent(accuracy)} (supernet)"
     pairs = [
-        ("validation", "not measured" if accuracy is None else f"{percent(accuracy)} (supernet)"),
+        *([("validation", measured)] if result.epochs or not result.evaluations else []),
+        *_best_evaluation(result),
         *([("how sure", sure)] if sure else []),
         *([("limits", kept_limits(result.fit))] if result.fit else []),
         ("time", duration(result.seconds)),
     ]
     _show_end(pairs, result.folder, "prnas retrain {}")
+
+
+def _best_evaluation(result: SearchResult) -> Facts:
+    """The score by which a searcher chose what it found."""
+    if not result.evaluations:
+        return []
+    last = result.evaluations[-1].stage
+    stage = [one for one in result.evaluations if one.stage == last]
+    best = max(stage, key=lambda one: one.score)
+    asked = sum(one.stage == "search" for one in result.evaluations)
+    text = f"{exact_percent(best.score)}, in evaluation {best.number} of {asked:,}"
+    if last == "final":
+        text += f", the best of {counted(len(stage), 'finalist')}"
+    return [("score", text)]
 
 
 def kept_limits(fit: FitRecord) -> str:

@@ -5,10 +5,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from prnas.config.search import SearchConfig
 from prnas.runs.events import RunStart, StepEvent, Validating
 from prnas.runs.records import EpochRecord, Score
+from prnas.terminal import searcher_lines
 from prnas.terminal.amounts import counted, duration, exact_percent, memory, percent, rate, speed
 from prnas.terminal.output import reason_lines
+from prnas.terminal.searcher_lines import Evaluations
 
 BAR = 40
 LEAST_BAR = 8  # Shorter bars would show nothing.
@@ -16,6 +19,8 @@ LEAST_BAR = 8  # Shorter bars would show nothing.
 
 def start_lines(start: RunStart, title: str) -> list[str]:
     """Lines on what runs, on what device, where it is written, and where it was resumed."""
+    if start.by_table:
+        return _table_lines(start, title)
     images = start.config.data.name
     epochs = counted(sum(start.epochs_of_cycles), "epoch")
     if start.is_search:
@@ -36,6 +41,36 @@ def start_lines(start: RunStart, title: str) -> list[str]:
         epoch = "its end" if start.at_end_of_cycle else f"epoch {start.epoch}"
         lines.append(f"resumed at {cycle}{epoch}")
     return lines
+
+
+def _table_lines(start: RunStart, title: str) -> list[str]:
+    """The same of a search that looks scores up."""
+    assert isinstance(start.config, SearchConfig)
+    lines = [f"{title}{searcher_lines.table_search(start.config)}, seed {start.config.seed}"]
+    if start.folder is not None:
+        lines.append(f"run folder {start.folder}")
+    lines += reason_lines(start.reasons)
+    if start.resumed:
+        lines.append(f"resumed after {counted(start.evaluations, 'evaluation')}")
+    return lines
+
+
+def evaluations_view(
+    evaluations: Evaluations, title: str, elapsed: str, width: int
+) -> RenderableType:
+    """Four lines, as `live_view`, while a searcher is at work."""
+    last, total = evaluations.last, evaluations.total
+    assert last is not None
+    name = searcher_lines.in_short(evaluations.config)
+    bar = _line(f"{last.number:,} evaluations")
+    if total is not None:
+        bar = _progress_bar(last.number, total, "evaluations", width)
+    return Group(
+        _line(f"{title}{name}  {evaluations.position}", "bold"),
+        bar,
+        _line(evaluations.in_a_line()),
+        _line(f"{elapsed}  {last.images:,} images' worth"),
+    )
 
 
 def _position(start: RunStart, event: StepEvent | EpochRecord, separator: str) -> str:

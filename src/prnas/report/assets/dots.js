@@ -9,7 +9,7 @@ const NEAR = 18; // pixels
 const percent = (value) => (missing(value) ? "–" : `${Number((100 * value).toPrecision(3))} %`);
 
 // The least and the greatest of some numbers, with some room; whatever is missing does not count.
-function spanOf(values, room) {
+export function spanOf(values, room) {
   let low = Infinity;
   let high = -Infinity;
   for (const value of values) {
@@ -23,7 +23,7 @@ function spanOf(values, room) {
 }
 
 // What both plots have: a size that follows the page, a tooltip, and a dot that can be chosen.
-class PointPlot {
+export class PointPlot {
   constructor(title, note, className) {
     this.plot = svg("svg", { class: "plot", role: "img" });
     this.tip = el("div", { class: "tooltip", hidden: true });
@@ -107,7 +107,7 @@ class PointPlot {
   }
 }
 
-const dotPath = (points) => points.map(({ x, y }) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`).join("");
+export const dotPath = (points) => points.map(({ x, y }) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`).join("");
 const meanPath = (x, y, size) => `M${x - size} ${y}l${size} ${-size}l${size} ${size}l${-size} ${size}z`;
 
 function unitValues(data, unit) {

@@ -65,20 +65,24 @@ function networkTiles(network) {
 
 function runTiles(run) {
   const { done, planned } = run;
-  const cycles = run.kind === "search" ? plural(run.schedule.length, "cycle") : null;
+  const cycles = run.kind === "search" && !run.by_table ? plural(run.schedule.length, "cycle") : null;
   const averaged = run.averaged_epochs ? `mean of the last ${plural(run.averaged_epochs, "epoch")}` : "so far";
-  const result =
-    run.kind === "search"
-      ? tile("Validation accuracy", show.exactPercent(run.validation), "of the supernet, last epoch")
-      : tile("Test error", show.exactPercent(run.test_error), averaged);
+  const last = run.searcher?.finalists.length ? "of the best finalist" : "of the best cell";
+  const result = run.by_table
+    ? tile("Score", show.exactPercent(run.searcher?.best), "validation after 12 epochs, of the best cell")
+    : run.searcher
+      ? tile("Score", show.exactPercent(run.searcher.best), `${last}, by the supernet`)
+      : run.kind === "search"
+        ? tile("Validation accuracy", show.exactPercent(run.validation), "of the supernet, last epoch")
+        : tile("Test error", show.exactPercent(run.test_error), averaged);
   return el(
     "div",
     { class: "tiles" },
     result,
     networkTiles(run.network),
-    tile("Time", duration(run.seconds), done ? `${show.seconds(run.seconds / done)} an epoch` : null),
-    tile("Epochs", run.ended ? String(done) : `${done} of ${planned}`, cycles),
-    tile("Peak memory", show.memory(run.memory), null),
+    tile("Time", duration(run.seconds), done && !run.by_table ? `${show.seconds(run.seconds / done)} an epoch` : null),
+    tile(run.by_table ? "Evaluations" : "Epochs", run.ended ? String(done) : `${done} of ${planned}`, cycles),
+    run.by_table ? null : tile("Peak memory", show.memory(run.memory), null),
   );
 }
 

@@ -4,6 +4,7 @@ import { ChartGroup } from "./charts.js";
 import { CompareView, confusionSections, genotypesSection, resultsSection } from "./compare.js";
 import { confusionSection } from "./confusion.js";
 import { el, fill, patch, plain } from "./dom.js";
+import { EvaluationsView } from "./evaluations.js";
 import { runHead, severalHead } from "./head.js";
 import { follow } from "./live.js";
 import { genotypeSection } from "./picture.js";
@@ -18,12 +19,13 @@ class RunPage {
     this.head = el("div");
     this.body = el("main");
     this.cells = kind === "search" ? new CellsView() : null;
+    this.evaluations = kind === "search" ? new EvaluationsView() : null;
     this.extra = el("div");
     this.node = el("div", null, this.head, this.body);
   }
 
   get groups() {
-    return [this.group];
+    return [this.group, ...(this.evaluations ? this.evaluations.plots : [])];
   }
 
   update(data) {
@@ -31,11 +33,17 @@ class RunPage {
     const curves = data.curves[run.kind];
     patch(this.head, runHead(run, data.group));
     this.group.update(curves);
-    if (!this.body.firstChild)
-      fill(this.body, [this.curves(run, curves), this.cells ? this.cells.node : null, this.extra]);
+    if (!this.body.firstChild) {
+      this.charts = this.curves(run, curves);
+      fill(this.body, [this.evaluations?.node, this.charts, this.cells?.node, this.extra]);
+    }
     if (this.cells) {
-      this.cells.update(run);
-      patch(this.extra, truthSection(run.truth));
+      // Where scores were looked up, nothing was trained.
+      this.charts.hidden = this.cells.node.hidden = run.by_table;
+      this.evaluations.update(run.searcher);
+      if (!run.by_table) this.cells.update(run);
+      const found = run.by_table ? genotypeSection(run.genotype, "The cell that was found") : null;
+      patch(this.extra, found, truthSection(run.truth));
     } else
       patch(
         this.extra,

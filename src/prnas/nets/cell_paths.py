@@ -1,0 +1,56 @@
+"""Cells within a supernet: the path that is a genotype, and its scores."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from prnas.nets.paths import unweighted
+from prnas.nets.removal import ImageScores, undisturbed
+from prnas.nets.search_cell import ActiveCell
+from prnas.nets.supernet import Active, Supernet
+from prnas.space.genotype import Genotype
+from prnas.space.pools import Pools
+from prnas.space.shape import Role
+
+
+def active_of_cells(pools: Pools, genotype: Genotype) -> Active:
+    """What a genotype activates: its operations, and nothing on the edges that it leaves out."""
+    active: dict[Role, ActiveCell] = {}
+    for role in pools.roles:
+        cell = pools.cell(role)
+        chosen = {(state, edge.input): edge.op for state, edge in genotype.cell(role).edges}
+        active[role] = tuple(
+            (edge.candidates.index(chosen[position]),) if position in chosen else ()
+            for position, edge in zip(cell.positions, cell.edges, strict=True)
+        )
+    return active
+
+
+def cell_logits(supernet: Supernet, images: Tensor, genotype: Genotype) -> Tensor:
+    """Logits of the network that a genotype is, with the supernet's weights.
+
+    Everything outside of it gets no gradient, and its statistics stay.
+    """
+    active = active_of_cells(supernet.pools, genotype)
+    return supernet(images, None, active, unweighted(supernet))
+
+
+@torch.no_grad()
+def cell_scores(
+    supernet: Supernet, images: Tensor, labels: Tensor, genotypes: Sequence[Genotype]
+) -> ImageScores:
+    """The scores of genotypes (rows) on `images`, normalised by the statistics of these images.
+
+    Running statistics mix those of many paths, and mean little for one. Not a bit of the
+    supernet's state changes.
+    """
+    loss: list[Tensor] = []
+    correct: list[Tensor] = []
+    with undisturbed(supernet, training=True):
+        for genotype in genotypes:
+            logits = cell_logits(supernet, images, genotype)
+            loss.append(F.cross_entropy(logits, labels, reduction="none"))
+            correct.append(logits.argmax(1) == labels)
+    return ImageScores(torch.stack(loss), torch.stack(correct))

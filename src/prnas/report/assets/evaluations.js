@@ -1,0 +1,173 @@
+// What a searcher asked for: every scored cell as a dot, the best so far, and who was made from whom.
+import { el, plain, replace, svg } from "./dom.js";
+import { dotPath, PointPlot, spanOf } from "./dots.js";
+import { missing, plural, show } from "./format.js";
+import { ticks } from "./scale.js";
+
+// Scores against another column of the evaluations.
+class ScorePlot extends PointPlot {
+  constructor(title, note, column, format) {
+    super(title, note, "scatter");
+    Object.assign(this, { column, format });
+  }
+
+  update(searcher) {
+    this.searcher = searcher;
+    const text = `${this.title}: ${plural(searcher.scores.length, "evaluation")}, best ${show.exactPercent(searcher.best)}`;
+    this.plot.setAttribute("aria-label", plain(text));
+    this.draw();
+  }
+
+  draw() {
+    if (!this.width || !this.searcher) return;
+    const { scores, parents } = this.searcher;
+    const xs = this.column(this.searcher);
+    this.start(260);
+    const [left, right, top, bottom] = [60, this.width - 14, 12, this.height - 26];
+    const [from, to] = spanOf(xs, 0.03) || [0, 1];
+    const [low, high] = spanOf(scores, 0.06);
+    const toX = (value) => left + ((value - from) / (to - from)) * (right - left);
+    const toY = (value) => top + ((high - value) / (high - low)) * (bottom - top);
+    this.points = scores.flatMap((score, i) =>
+      missing(xs[i])
+        ? []
+        : [
+            {
+              x: toX(xs[i]),
+              y: toY(score),
+              number: i + 1,
+              row: { name: `evaluation ${i + 1}` },
+              what: parents[i] ? `made from ${parents[i]}` : "drawn at random",
+              values: [
+                ["Score", show.exactPercent(score)],
+                ["Parameters", show.millions(this.searcher.parameters[i])],
+              ],
+            },
+          ],
+    );
+    const grid = [
+      ticks(low, high, 5).map((value) =>
+        svg(
+          "g",
+          null,
+          svg("path", { class: "grid-line", d: `M${left} ${toY(value).toFixed(1)}H${right}` }),
+          svg(
+            "text",
+            { class: "tick", x: left - 6, y: toY(value) + 3.5, "text-anchor": "end" },
+            `${Number((100 * value).toPrecision(4))} %`,
+          ),
+        ),
+      ),
+      ticks(from, to, Math.floor(this.width / 110)).map((value) =>
+        svg("text", { class: "tick", x: toX(value), y: this.height - 8, "text-anchor": "middle" }, this.format(value)),
+      ),
+      svg("path", { class: "axis", d: `M${left} ${bottom}H${right}` }),
+    ];
+    replace(
+      this.plot,
+      grid,
+      this.lines(toY, right),
+      svg("path", {
+        class: "dots pale",
+        "--c": "var(--blue)",
+        d: dotPath(this.points),
+        "data-dots": this.points.length,
+      }),
+      this.mark,
+    );
+  }
+
+  lines() {
+    return null;
+  }
+}
+
+// Over the evaluations: the best so far as steps, a line from every parent to its child, and the ancestors of the
+// best in a stronger one.
+class Course extends ScorePlot {
+  lines(toY, right) {
+    const { scores, parents } = this.searcher;
+    const { points } = this;
+    let best = -Infinity;
+    let steps = "";
+    points.forEach((point, i) => {
+      if (scores[i] > best) {
+        best = scores[i];
+        steps += steps
+          ? `H${point.x.toFixed(1)}V${point.y.toFixed(1)}`
+          : `M${point.x.toFixed(1)} ${point.y.toFixed(1)}`;
+      }
+    });
+    const link = (i) => {
+      const parent = points[parents[i] - 1];
+      return `M${parent.x.toFixed(1)} ${parent.y.toFixed(1)}L${points[i].x.toFixed(1)} ${points[i].y.toFixed(1)}`;
+    };
+    const children = points.map((_, i) => i).filter((i) => parents[i] && parents[i] <= i);
+    const line = ancestors(this.searcher);
+    return [
+      svg("path", { class: "family", d: children.map(link).join("") || "M0 0", "data-links": children.length }),
+      svg("path", {
+        class: "family best",
+        d:
+          line
+            .slice(1)
+            .map((number) => link(number - 1))
+            .join("") || "M0 0",
+      }),
+      svg("path", { class: "best-so-far", d: `${steps}H${right}`, "data-best": toY(best).toFixed(1) }),
+    ];
+  }
+}
+
+// The numbers of the evaluations from which the best one comes, the first one first.
+export function ancestors({ scores, parents }) {
+  const line = [scores.indexOf(Math.max(...scores)) + 1];
+  while (parents[line[0] - 1] && parents[line[0] - 1] < line[0]) line.unshift(parents[line[0] - 1]);
+  return line;
+}
+
+export class EvaluationsView {
+  constructor() {
+    this.course = new Course(
+      "Best so far",
+      "dots: scores · steps: the best so far · thin lines: from parents to children",
+      ({ scores }) => scores.map((_, i) => i + 1),
+      (value) => show.whole(value),
+    );
+    this.sizes = new ScorePlot(
+      "Score against parameters",
+      "of the final network",
+      ({ parameters }) => parameters,
+      (value) => show.millions(value),
+    );
+    this.lead = el("p", { class: "lead" });
+    this.node = el(
+      "section",
+      { class: "evaluations", id: "evaluations", hidden: true },
+      el("h2", null, "What the searcher asked for"),
+      this.lead,
+      el("div", { class: "charts costs" }, this.course.node, this.sizes.node),
+    );
+  }
+
+  get plots() {
+    return [this.course, this.sizes];
+  }
+
+  update(searcher) {
+    this.node.hidden = !searcher;
+    if (!searcher) return;
+    const { scores, images, finalists } = searcher;
+    const line = ancestors(searcher);
+    const parts = [
+      `${plural(scores.length, "evaluation")}, the worth of ${show.whole(images[images.length - 1])} images.`,
+      `The best score, ${show.exactPercent(Math.max(...scores))}, came in evaluation ${line[line.length - 1]}`,
+      line.length > 1 ? `, and its ancestors were ${line.slice(0, -1).join(", ")}.` : ".",
+      finalists.length
+        ? ` ${plural(finalists.length, "finalist")} were scored again on more images: the best had ${show.exactPercent(searcher.best)}.`
+        : "",
+    ];
+    replace(this.lead, `${parts[0]} ${parts[1]}${parts[2]}${parts[3]}`);
+    for (const plot of this.plots) plot.update(searcher);
+  }
+}

@@ -1,0 +1,82 @@
+"""What a searcher asked for, as the page shows it: scores, sizes, and who was made from whom."""
+
+from typing import Any
+
+from prnas.io.errors import FormatError
+from prnas.report.plain_data import rounded, text_at, whole_at
+from prnas.runs.records import EvaluationRecord
+from prnas.space.genotype import Genotype
+from prnas.space.network_size import network_size
+from prnas.space.shape import NetworkKind, Output
+
+SCORE_DIGITS = 6
+
+
+class Evaluations:
+    """Columns with a value for each evaluation, in their order; and those of the finalists.
+
+    Parameters are those of the final network of `final` channels and cells.
+    """
+
+    def __init__(
+        self, final: dict[NetworkKind, tuple[int, int]], classes: int, output: Output
+    ) -> None:
+        self._final, self._classes = final, classes
+        self._output: Output = output
+        self.scores: list[float] = []
+        self.parents: list[int | None] = []
+        self.parameters: list[int | None] = []
+        self.images: list[int] = []
+        self.finalists: list[tuple[int, float]] = []  # (number, score)
+        self.seconds = 0.0
+
+    def add(self, record: EvaluationRecord) -> None:
+        self.seconds += record.seconds
+        score = round(record.score, SCORE_DIGITS)
+        if record.stage == "final":
+            self.finalists.append((record.number, score))
+            return
+        self.scores.append(score)
+        self.parents.append(record.parent)
+        self.images.append(record.images)
+        self.parameters.append(self._size(record.genotype))
+
+    def _size(self, data: dict[str, Any]) -> int | None:
+        try:
+            genotype = Genotype.from_json(data)
+        except FormatError:
+            return None
+        channels, cells = self._final[genotype.shape.network]
+        return network_size(
+            genotype, channels, cells, self._classes, output=self._output
+        ).parameters
+
+    @property
+    def best(self) -> float | None:
+        """The score that chose: that of the best finalist, if there are any."""
+        chosen = [score for _, score in self.finalists] or self.scores
+        return max(chosen, default=None)
+
+    def data(self, config: Any) -> dict[str, Any] | None:
+        """None of a search without a searcher, or before it began."""
+        if not self.scores:
+            return None
+        return {
+            "method": text_at(config, "searcher.method"),
+            "total": self.total(config),
+            "scores": self.scores,
+            "parents": self.parents,
+            "parameters": self.parameters,
+            "images": self.images,
+            "finalists": self.finalists,
+            "best": self.best,
+            "seconds": rounded(self.seconds),
+        }
+
+    def total(self, config: Any) -> int | None:
+        """How many evaluations there will be, by the config; none if it cannot be told."""
+        bounds = [whole_at(config, "searcher.budget.evaluations")]
+        images = whole_at(config, "searcher.budget.images")
+        if images is not None and self.images and self.images[0] > 0:
+            bounds.append(max(images // self.images[0], 1))
+        return min((bound for bound in bounds if bound is not None), default=None)

@@ -1,0 +1,1 @@
+"""Searchers: methods that learn nothing but the scores of whole cells."""

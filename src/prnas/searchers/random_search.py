@@ -1,0 +1,17 @@
+"""Random search: what any other has to beat."""
+
+from typing import ClassVar
+
+from prnas.searchers.base import Evaluated, Proposal, Searcher
+
+
+class RandomSearch(Searcher):
+    """Every cell is drawn uniformly, with replacement (Li and Talwalkar, 2019)."""
+
+    name: ClassVar[str] = "random"
+
+    def _propose(self) -> Proposal:
+        return Proposal(self.space.draw(self.generator))
+
+    def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
+        pass

@@ -1,0 +1,157 @@
+"""A searcher on the supernet that a search has trained: cells are scored with shared weights."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from prnas.data.augment import plain
+from prnas.io.memory import is_out_of_memory
+from prnas.nets.cell_paths import cell_scores
+from prnas.runs import faults
+from prnas.runs.preparation import torch_generator
+from prnas.runs.records import EvaluationRecord
+from prnas.searchers.base import Evaluated
+from prnas.searchers.cells import CellSpace
+from prnas.searching.asking import Asking, make_searcher
+from prnas.searching.cycle_end import Decision
+from prnas.space.change import CellChange, Change, EdgeChange, Pruned
+from prnas.space.genotype import Genotype
+from prnas.space.pools import Pools
+from prnas.space.shape import Role
+
+if TYPE_CHECKING:
+    from prnas.searching.search import Search
+
+
+class SupernetScorer:
+    """The accuracy of cells on images of the architecture half: the same images for every cell.
+
+    They are drawn by the seed and not augmented, batch normalisation uses the statistics of their
+    batches, and not a bit of the search's state changes. Processes share the batches out.
+    """
+
+    def __init__(self, search: "Search") -> None:
+        half = search.indices["architecture"]
+        generator = torch_generator(search.config.seed, "cells", search.state.position.cycle)
+        order = half[torch.randperm(len(half), generator=generator)]
+        batch = min(search.config.validation.batch, len(order))
+        few = order[: search.config.searcher.supernet.batches * batch]
+        self.search, self.num_images, self.num_all = search, len(few), len(order)
+        self._few, self._all = _batches(few, batch), _batches(order, batch)
+        self._kept: list[tuple[Tensor, Tensor]] = []  # the few batches of this process
+
+    def accuracy(self, genotype: Genotype, whole: bool = False) -> float:
+        """On some images, or on the `whole` architecture half."""
+        processes = self.search.processes
+        correct = 0
+        for images, labels in self._fetched(self._all) if whole else self._few_images():
+            try:
+                with processes.autocast():
+                    scores = cell_scores(self.search.state.supernet, images, labels, [genotype])
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                raise faults.out_of_memory(self.search) from None
+            correct += int(scores.correct.sum())
+        (total,) = processes.sum([float(correct)])
+        return total / (self.num_all if whole else self.num_images)
+
+    def _few_images(self) -> Sequence[tuple[Tensor, Tensor]]:
+        if not self._kept:
+            self._kept = list(self._fetched(self._few))
+        return self._kept
+
+    def _fetched(self, batches: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
+        search, images = self.search, self.search.data.train
+        for indices in batches[search.processes.rank :: search.processes.size]:
+            pixels = plain(images.fetch(indices), search.normalization).to(search.processes.dtype)
+            yield pixels, images.labels[indices].to(pixels.device)
+
+
+def _batches(indices: Tensor, size: int) -> Sequence[Tensor]:
+    """Batches of at most that size, which differ by one image at most."""
+    return torch.tensor_split(indices, -(-len(indices) // size))
+
+
+class CellChoice:
+    """A searcher at work among the cells of a trained supernet; the best are scored again.
+
+    Of the cells that it asks for, the best `finalists` are scored on the whole architecture half,
+    and the best of these is chosen (Li and Talwalkar, 2019).
+    """
+
+    def __init__(
+        self, search: "Search", pools: Pools, saved: Mapping[str, Any] | None = None
+    ) -> None:
+        """`saved`: go on from the `state` of another."""
+        config = search.config
+        self.search, self.scorer = search, SupernetScorer(search)
+        space = CellSpace.of_pools(pools, config.network.output)
+        searcher = make_searcher(config.searcher, space, config.seed)
+        self.asking = Asking(searcher, config.searcher.budget, self.scorer.num_images, saved)
+        self.finalists: list[Evaluated] = []  # the best so far
+        self.scores: list[float] = []  # of the finalists, on the whole half
+        if saved is not None:
+            self.finalists = [Evaluated.from_json(one) for one in saved["finalists"]]
+            self.scores = [float(score) for score in saved["scores"]]
+
+    def genotype(self) -> Genotype:
+        """All that is left to do, and the cell that is chosen; of equals, the earlier finalist."""
+        while not self.scores and self.asking.goes_on:
+            record = self.asking.evaluate(self.scorer.accuracy)
+            self._enter(Evaluated(Genotype.from_json(record.genotype), record.score, record.number))
+            self._remember(record)
+        while len(self.scores) < len(self.finalists):
+            self._remember(self._score_next())
+        return self.finalists[self.scores.index(max(self.scores))].genotype
+
+    def _enter(self, one: Evaluated) -> None:
+        """Among the finalists, if it is as good; each cell once, and of equals the first."""
+        if all(one.genotype != other.genotype for other in self.finalists):
+            ranked = sorted([*self.finalists, one], key=lambda other: -other.score)
+            self.finalists = ranked[: self.search.config.searcher.supernet.finalists]
+
+    def _score_next(self) -> EvaluationRecord:
+        start = time.perf_counter()
+        one = self.finalists[len(self.scores)]
+        score = self.scorer.accuracy(one.genotype, whole=True)
+        self.scores.append(score)
+        return EvaluationRecord(
+            number=one.number,
+            stage="final",
+            genotype=one.genotype.to_json(),
+            score=score,
+            best=max(self.scores),
+            images=self.asking.images + len(self.scores) * self.scorer.num_all,
+            seconds=time.perf_counter() - start,
+        )
+
+    def _remember(self, record: EvaluationRecord) -> None:
+        self.search.record(record)
+        self.search.emit("on_evaluation", record)
+        self.search.stop_or_save()
+
+    def state(self) -> dict[str, Any]:
+        """All that is needed to go on, as plain data."""
+        finalists = [one.to_json() for one in self.finalists]
+        return {**self.asking.state(), "finalists": finalists, "scores": self.scores}
+
+
+def decision_for(pools: Pools, genotype: Genotype) -> Decision:
+    """What leaves a cell's operations on their edges, and the first on those that it has not."""
+    cells: dict[Role, CellChange] = {}
+    for role in pools.roles:
+        chosen = {(state, edge.input): edge.op for state, edge in genotype.cell(role).edges}
+        cell = pools.cell(role)
+        changes: list[EdgeChange] = []
+        for position, edge in zip(cell.positions, cell.edges, strict=True):
+            stays = chosen.get(position, edge.candidates[0])
+            share = 1 / len(edge.candidates)  # nothing was said of single candidates
+            gone = tuple(Pruned(op, share) for op in edge.candidates if op != stays)
+            changes.append(EdgeChange(gone))
+        cells[role] = CellChange(tuple(changes))
+    change = Change.of(cells)
+    return Decision(change, pools.apply(change), genotype)

@@ -1,0 +1,115 @@
+"""A searcher in lines: what it is, its evaluations in a log, and in the view of a terminal."""
+
+from collections import deque
+
+from prnas.config.search import SearchConfig
+from prnas.config.searcher import SearcherConfig
+from prnas.runs.records import EvaluationRecord
+from prnas.space.nasbench201.truth import DATA_SETS
+from prnas.terminal.amounts import counted, duration, exact_percent
+
+NAMES = {
+    "random": "random search",
+    "evolution": "ageing evolution",
+    "local-search": "local search",
+    "reinforce": "REINFORCE",
+    "controller": "an LSTM controller",
+}
+
+
+def in_short(config: SearchConfig) -> str:
+    """'ageing evolution (population 10, sample 3)'."""
+    searcher = config.searcher
+    name = NAMES[searcher.method]
+    if searcher.method == "evolution":
+        own = searcher.evolution
+        if own.death == "worst":
+            name = "evolution in which the worst dies"
+        more = ", morphisms" if own.mutation == "morphisms" else ""
+        return f"{name} (population {own.population}, sample {own.sample}{more})"
+    if searcher.method == "controller":
+        update = {"reinforce": "REINFORCE", "ppo": "PPO"}[searcher.controller.update]
+        return f"{name} trained by {update}"
+    return name
+
+
+def budget(searcher: SearcherConfig) -> str:
+    """'100 evaluations, at most 60 s'."""
+    own = searcher.budget
+    parts = [
+        None if own.evaluations is None else counted(own.evaluations, "evaluation"),
+        None if own.images is None else f"at most {counted(own.images, 'image')}",
+        None if own.seconds is None else f"at most {duration(own.seconds)}",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def table_search(config: SearchConfig) -> str:
+    """What a search does that looks its scores up."""
+    searcher = config.searcher
+    data = next(one.title for one in DATA_SETS if one.name == searcher.table.data)
+    return (
+        f"{in_short(config)} by the table of NAS-Bench-201 ({data}, validation after 12 epochs): "
+        f"{budget(searcher)}"
+    )
+
+
+class Evaluations:
+    """The evaluations so far, as far as they are shown."""
+
+    def __init__(self, config: SearchConfig) -> None:
+        self.config = config
+        self.last: EvaluationRecord | None = None
+        self.best: EvaluationRecord | None = None
+        own = config.searcher.evolution
+        self._size = own.population if config.searcher.method == "evolution" else 0
+        self._population: deque[float] = deque()
+
+    def add(self, record: EvaluationRecord) -> bool:
+        """Whether it is the best of its stage so far."""
+        if self.last is not None and record.stage != self.last.stage:
+            self.best = None
+        self.last = record
+        if record.stage == "search" and self._size:
+            self._population.append(record.score)
+            if len(self._population) > self._size:
+                if self.config.searcher.evolution.death == "oldest":
+                    self._population.popleft()
+                else:
+                    self._population.remove(min(self._population))
+        better = self.best is None or record.score > self.best.score
+        if better:
+            self.best = record
+        return better
+
+    def sentence(self) -> str:
+        """'evaluation 17/100: 90.12 %, the best so far', for a log."""
+        assert self.last is not None
+        return f"{self.position}: {exact_percent(self.last.score)}, the best so far"
+
+    @property
+    def position(self) -> str:
+        """'evaluation 17/100'; of the finalists, how many were scored again."""
+        assert self.last is not None
+        if self.last.stage == "final":
+            return f"finalist, evaluation {self.last.number}"
+        return f"evaluation {self.last.number}{'' if self.total is None else f'/{self.total}'}"
+
+    @property
+    def total(self) -> int | None:
+        """As far as it is known before."""
+        assert self.last is not None
+        each = max(self.last.images // self.last.number, 1)
+        return self.config.searcher.budget.evaluations_for(each)
+
+    def in_a_line(self) -> str:
+        """'best 91.21 % (evaluation 43)  last 89.10 %  population of 10: 88.10 to 91.21 %'."""
+        assert self.last is not None
+        assert self.best is not None
+        best = f"best {exact_percent(self.best.score)} (evaluation {self.best.number})"
+        parts = [best, f"last {exact_percent(self.last.score)}"]
+        if self._population:
+            low, high = min(self._population), max(self._population)
+            size = len(self._population)
+            parts.append(f"population of {size}: {100 * low:.2f} to {exact_percent(high)}")
+        return "  ".join(parts)

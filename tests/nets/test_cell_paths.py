@@ -1,0 +1,128 @@
+"""A genotype within a supernet computes what its own discrete network does."""
+
+from random import Random
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from prnas.nets.cell_paths import active_of_cells, cell_logits, cell_scores
+from prnas.nets.network import Network, build
+from prnas.nets.supernet import Supernet, build_supernet
+from prnas.searchers.cells import CellSpace
+from prnas.space.genotype import Genotype
+from prnas.space.operations import Conv, PlainConv, Skip, Zero
+from prnas.space.pools import Pools
+from prnas.space.shape import DARTS, NASBENCH201, CellShape, Output
+from tests.support.supernets import randomized, relative
+
+SPACES: dict[str, tuple[Pools, Output]] = {
+    "darts": (Pools.initial(3, (Skip(), Conv(3), Conv(5, 2), Conv(3, 1, (1,)), Zero())), "concat"),
+    "nasbench201": (
+        Pools.initial(3, (Zero(), Skip(), PlainConv(1), PlainConv(3)), NASBENCH201),
+        "last",
+    ),
+    "one kind of cell": (
+        Pools.initial(2, (Skip(), Conv(3)), CellShape(("normal",), 1, "two")),
+        "mean",
+    ),
+}
+
+
+def discrete(supernet: Supernet, genotype: Genotype, cells: int, output: Output) -> Network:
+    """The network of a genotype, with the supernet's tensors."""
+    network = build(genotype, 4, cells, 5, output=output).double()
+    ours, theirs = supernet.state_dict(), network.state_dict()
+    for name, tensor in theirs.items():
+        known = tensor
+        if (source := our_name(supernet, genotype, name)) in ours:
+            known = ours[source]
+        else:  # batch normalisation in a search has neither scale nor shift
+            assert name.endswith((".weight", ".bias")), name
+            known = torch.ones_like(tensor) if name.endswith("weight") else tensor * 0
+        tensor.copy_(known)
+    return network.train()
+
+
+def our_name(supernet: Supernet, genotype: Genotype, name: str) -> str:
+    """A tensor of the network as the supernet calls it."""
+    parts = name.split(".")
+    if parts[0] != "cells" or parts[2] != "operations":
+        return name
+    cell = supernet.search_cells[int(parts[1])]
+    node, slot = int(parts[3]), int(parts[4])
+    edge = genotype.cell(cell.plan.role).nodes[node][slot]
+    place = cell.pools.positions.index((cell.pools.shape.inputs + node, edge.input))
+    candidate = cell.pools.edges[place].candidates.index(edge.op)
+    return ".".join([*parts[:3], str(place), str(candidate), *parts[5:]])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("space", SPACES)
+@torch.no_grad()
+def test_it_is_the_discrete_network(space: str, seed: int) -> None:
+    pools, output = SPACES[space]
+    cells = 3 if pools.shape == NASBENCH201 else 4
+    supernet = randomized(build_supernet(pools, 4, cells, 5, output=output).double(), seed)
+    genotype = CellSpace.of_pools(pools, output).draw(Random(seed))
+    images = torch.randn(6, 3, 8, 8, generator=torch.Generator().manual_seed(seed)).double()
+    expected = discrete(supernet, genotype, cells, output)(images)
+    if isinstance(expected, tuple):
+        expected = expected[0]
+    assert relative(cell_logits(supernet.train(), images, genotype), expected) < 1e-10
+
+
+def test_what_is_not_in_the_cell_gets_no_gradient_and_keeps_its_statistics() -> None:
+    pools, output = SPACES["darts"]
+    supernet = randomized(build_supernet(pools, 4, 3, 5, output=output).double(), 1).train()
+    genotype = CellSpace.of_pools(pools, output).draw(Random(1))
+    before = {name: value.clone() for name, value in supernet.state_dict().items()}
+    images, labels = torch.randn(6, 3, 8, 8).double(), torch.arange(6) % 5
+    F.cross_entropy(cell_logits(supernet, images, genotype), labels).backward()
+    active = active_of_cells(pools, genotype)
+    outside = 0
+    for name, weight in supernet.named_parameters():
+        if in_the_cell(supernet, active, name) is False:
+            assert weight.grad is None, name
+            outside += 1
+    assert outside > 20
+    for name, buffer in supernet.named_buffers():
+        inside = in_the_cell(supernet, active, name)
+        if inside is False:
+            assert torch.equal(buffer, before[name]), name
+        elif inside and name.endswith("running_mean"):
+            assert not torch.equal(buffer, before[name]), name
+
+
+def in_the_cell(supernet: Supernet, active: object, name: str) -> bool | None:
+    """Whether a tensor is of an operation that the genotype has; `None`: of no operation."""
+    parts = name.split(".")
+    if parts[0] != "cells" or parts[2] != "operations":
+        return None
+    role = supernet.search_cells[int(parts[1])].plan.role
+    return int(parts[4]) in active[role][int(parts[3])]  # pyright: ignore
+
+
+def test_scores_change_no_bit_and_do_not_depend_on_the_others() -> None:
+    pools, output = SPACES["nasbench201"]
+    supernet = randomized(build_supernet(pools, 4, 3, 5, output=output), 2).train()
+    generator, space = Random(0), CellSpace.of_pools(pools, output)
+    cells = [space.draw(generator) for _ in range(4)]
+    images, labels = torch.randn(6, 3, 8, 8), torch.arange(6) % 5
+    before = {name: value.clone() for name, value in supernet.state_dict().items()}
+    scores = cell_scores(supernet, images, labels, cells)
+    turned = cell_scores(supernet, images, labels, cells[::-1])
+    assert torch.equal(scores.loss, turned.loss.flip(0))
+    assert torch.equal(scores.correct, turned.correct.flip(0))
+    assert len(set(scores.loss.sum(1).tolist())) > 1
+    assert all(torch.equal(before[name], value) for name, value in supernet.state_dict().items())
+    assert supernet.training
+
+
+def test_edges_that_a_genotype_leaves_out_are_inactive() -> None:
+    pools, output = SPACES["darts"]
+    genotype = CellSpace.of_pools(pools, output).draw(Random(3))
+    for role in DARTS.roles:
+        cell = active_of_cells(pools, genotype)[role]
+        assert [len(edge) for edge in cell].count(1) == 6
+        assert len(cell) == 9

@@ -1,0 +1,60 @@
+"""What a searcher asked for, in a real browser."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prnas.report.page import write_page
+from prnas.report.read_run import read_view
+from prnas.searching.api import search
+from tests.support.views import search_view
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    search("evolution", overrides=["searcher.budget.evaluations=30"], runs=tmp_path, name="run")
+    return tmp_path / "run"
+
+
+def test_every_scored_cell_is_a_dot(visit: Any, run: Path) -> None:
+    data = read_view(run).data()["searcher"]
+    seen = visit(run / "report.html")
+    counts = [
+        one.get_attribute("data-dots") for one in seen.page.locator("#evaluations .dots").all()
+    ]
+    assert counts == ["30", "30"]
+    links = seen.page.locator("#evaluations .family").first.get_attribute("data-links")
+    assert int(links) == sum(parent is not None for parent in data["parents"]) == 20
+    best = data["scores"].index(max(data["scores"])) + 1
+    said = seen.page.locator("#evaluations .lead").inner_text()
+    assert f"came in evaluation {best}" in said
+    assert "30 evaluations, the worth of 9,000,000 images." in said
+    parent = data["parents"][best - 1]
+    assert parent is None or "its ancestors were" in said
+    assert seen.page.locator("#evaluations .best-so-far").count() == 1
+
+
+def test_where_nothing_was_trained_there_are_no_curves(visit: Any, run: Path) -> None:
+    seen = visit(run / "report.html")
+    assert not seen.page.locator("#curves").is_visible()
+    assert not seen.page.locator("#cells").is_visible()
+    assert seen.page.locator("#truth").is_visible()
+    assert seen.page.get_by_role("heading", name="The cell that was found").is_visible()
+    tiles = seen.page.locator(".tile").all_inner_texts()
+    assert any("Evaluations" in tile and "30" in tile for tile in tiles)
+    assert any("validation after 12 epochs" in tile for tile in tiles)
+
+
+def test_other_searches_have_no_such_section(visit: Any, tmp_path: Path) -> None:
+    write_page(tmp_path / "report.html", [search_view()])
+    seen = visit(tmp_path / "report.html")
+    assert not seen.page.locator("#evaluations").is_visible()
+    assert seen.page.locator("#curves").is_visible()
+
+
+def test_several_are_compared(visit: Any, run: Path, tmp_path: Path) -> None:
+    search("random", overrides=["searcher.budget.evaluations=5"], runs=tmp_path, name="other")
+    write_page(tmp_path / "both.html", [read_view(run), read_view(tmp_path / "other")])
+    seen = visit(tmp_path / "both.html")
+    assert "2 runs" in seen.page.locator("h1").inner_text()

@@ -1,0 +1,205 @@
+"""ENAS's controller: its probabilities, its gradients, and what it learns."""
+
+import json
+import math
+from collections.abc import Iterator
+from random import Random
+from typing import Any, Literal
+
+import pytest
+import torch
+from torch import Tensor
+
+from prnas.config.searcher import ControllerConfig
+from prnas.nets.controller import Controller, Written
+from prnas.searchers.cells import CellSpace
+from prnas.searching.controller_search import ControllerSearch, Experience
+from prnas.space.genotype import Genotype
+from prnas.space.operations import Conv, PlainConv, Pool, Skip, Zero
+from prnas.space.shape import NASBENCH201, CellShape
+
+ONE_CELL = CellShape(("normal",), inputs=2, reads="two")
+SPACES = {
+    "two inputs": CellSpace.uniform((Skip(), Conv(3)), 2, ONE_CELL),
+    "all inputs": CellSpace.uniform((Zero(), Skip(), PlainConv(3)), 2, NASBENCH201, "last"),
+    "two cells": CellSpace.uniform((Skip(), Pool("max", 3)), 1),
+}
+
+
+def controller(space: str, seed: int = 0) -> Controller:
+    """With weights so large that choices are not all alike."""
+    made = Controller(SPACES[space], 5, torch.Generator().manual_seed(seed))
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.mul_(10)
+    return made
+
+
+def everything(made: Controller) -> Iterator[Written]:
+    """All that it can write, each sequence of choices once."""
+    stack: list[list[int]] = [[]]
+    while stack:
+        start = stack.pop()
+        sizes: list[int] = []
+
+        def follow(logs: Tensor, start: list[int] = start, sizes: list[int] = sizes) -> int:
+            sizes.append(len(logs))
+            place = len(sizes) - 1
+            return start[place] if place < len(start) else 0
+
+        written = made.written(follow)
+        yield written
+        for place in range(len(start), len(sizes)):
+            stack += [[*written.actions[:place], one] for one in range(1, sizes[place])]
+
+
+@pytest.mark.parametrize(
+    ("space", "number"),
+    [("two inputs", 2 * 2**2 * 6 * 2**2), ("all inputs", 3**3), ("two cells", (2 * 2**2) ** 2)],
+)
+def test_probabilities_of_all_cells_are_one_together(space: str, number: int) -> None:
+    made = controller(space)
+    every = list(everything(made))
+    assert len({written.actions for written in every}) == len(every) == number
+    assert math.isclose(sum(math.exp(one.log_probability.item()) for one in every), 1)
+    cells = {one.genotype for one in every}
+    generator = Random(0)
+    assert all(SPACES[space].draw(generator) in cells for _ in range(50))
+    logs = [one.log_probability.item() for one in every]
+    assert max(logs) - min(logs) > 0.3, "they are not all alike"
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_the_same_choices_write_the_same_cell(space: str) -> None:
+    made = controller(space)
+    for written in list(everything(made))[::5]:
+        again = made.again(written.actions)
+        assert again.genotype == written.genotype
+        assert torch.equal(again.log_probability, written.log_probability)
+        steps: list[float] = []
+        left = iter(written.actions)
+
+        def forced(logs: Tensor, left: Any = left, steps: list[float] = steps) -> int:
+            index = next(left)
+            steps.append(float(logs[index]))
+            return index
+
+        made.written(forced)
+        assert math.isclose(sum(steps), written.log_probability.item())
+
+
+def reward(genotype: Genotype) -> float:
+    return sum(isinstance(op, Skip) for op in genotype.normal.operations) / 2
+
+
+def search(update: Literal["reinforce", "ppo"] = "reinforce", **more: Any) -> ControllerSearch:
+    settings = ControllerConfig(update=update, hidden=5, **more)
+    made = ControllerSearch(SPACES["two cells"], Random(1), settings)
+    made.controller = controller("two cells")
+    return made
+
+
+def gradients(made: ControllerSearch, loss: Tensor) -> list[Tensor]:
+    weights = list(made.controller.parameters())
+    found = torch.autograd.grad(loss, weights, allow_unused=True)
+    return [
+        torch.zeros_like(w) if one is None else one for w, one in zip(weights, found, strict=True)
+    ]
+
+
+def mean_gradient(made: ControllerSearch, value: Any) -> list[Tensor]:
+    """Of the searcher's loss, over all that it can write."""
+    total = [torch.zeros_like(weight) for weight in made.controller.parameters()]
+    for written in list(everything(made.controller)):
+        log = written.log_probability.item()
+        loss = made.loss([Experience(written.actions, log, value(written.genotype))])
+        for sum_, one in zip(total, gradients(made, loss), strict=True):
+            sum_ += math.exp(log) * one
+    return total
+
+
+@pytest.mark.parametrize("update", ["reinforce", "ppo"])
+def test_the_mean_gradient_is_that_of_the_mean_reward(update: Literal["reinforce", "ppo"]) -> None:
+    """Also of PPO, at the policy by which cells were written: the ratio is 1."""
+    made = search(update)
+    every = everything(made.controller)
+    mean = torch.stack([one.log_probability.exp() * reward(one.genotype) for one in every]).sum()
+    expected = gradients(made, -mean)
+    found = mean_gradient(made, reward)
+    assert max(float(one.abs().max()) for one in expected) > 1e-3
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_a_constant_reward_has_no_mean_gradient() -> None:
+    for one in mean_gradient(search(), lambda _: 0.7):
+        assert float(one.abs().max()) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("before", "advantage", "moves"),
+    [
+        (0.0, 1.0, True),
+        (-0.5, 1.0, False),  # more likely by now, beyond the bound, and good: enough
+        (0.5, 1.0, True),
+        (0.5, -1.0, False),  # less likely by now, and bad: enough
+        (-0.5, -1.0, True),
+    ],
+)
+def test_the_clip_stops_what_went_far_enough(before: float, advantage: float, moves: bool) -> None:
+    """`before`: by how much likelier the cell was when it was written."""
+    made = search("ppo", clip=0.2)
+    written = made.write()
+    log = written.log_probability.item() + before
+    loss = made.loss([Experience(written.actions, log, advantage)])
+    changed = any(float(one.abs().max()) > 0 for one in gradients(made, loss))
+    assert changed == moves
+
+
+@pytest.mark.parametrize("update", ["reinforce", "ppo"])
+def test_one_that_is_saved_goes_on_exactly(update: Literal["reinforce", "ppo"]) -> None:
+    settings = ControllerConfig(update=update, hidden=6, batch=4)
+
+    def new(seed: int) -> ControllerSearch:
+        return ControllerSearch(SPACES["two cells"], Random(seed), settings)
+
+    def asked(made: ControllerSearch, number: int) -> list[Genotype]:
+        cells: list[Genotype] = []
+        for _ in range(number):
+            cells.append(made.ask())
+            made.tell(cells[-1], reward(cells[-1]))
+        return cells
+
+    whole = new(3)
+    expected = asked(whole, 22)
+    for at, pending in ((0, False), (6, True), (12, False)):
+        cut = new(3)
+        found = asked(cut, at)
+        if pending:
+            cut.ask()
+        resumed = new(9)
+        resumed.load_state(json.loads(json.dumps(cut.state())))
+        assert found + asked(resumed, 22 - at) == expected
+        assert resumed.state() == whole.state()
+
+
+@pytest.mark.parametrize("update", ["reinforce", "ppo"])
+def test_it_learns_what_is_rewarded(update: Literal["reinforce", "ppo"]) -> None:
+    """As far as its bounded logits let it: pooling, which is the least likely at first."""
+    space = CellSpace.uniform((Skip(), Pool("avg", 3), Conv(3)), 1, ONE_CELL)
+
+    def pools(genotype: Genotype) -> float:
+        return sum(isinstance(op, Pool) for op in genotype.normal.operations) / 2
+
+    def mean(made: ControllerSearch) -> float:
+        every = everything(made.controller)
+        return sum(math.exp(one.log_probability.item()) * pools(one.genotype) for one in every)
+
+    for seed in range(3):
+        settings = ControllerConfig(update=update, hidden=8, lr=0.05, baseline=0.9, passes=2)
+        made = ControllerSearch(space, Random(seed), settings)
+        before = mean(made)
+        for _ in range(150):
+            cell = made.ask()
+            made.tell(cell, pools(cell))
+        assert mean(made) > before + 0.05

@@ -1,0 +1,121 @@
+"""A searcher chooses among the cells of the supernet that a search has trained."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+
+from prnas.config.search import SearchConfig
+from prnas.nets.cell_paths import cell_scores
+from prnas.runs.records import EvaluationRecord, TruthRecord, read_records
+from prnas.runs.run import Stopped
+from prnas.searching import supernet_scorer
+from prnas.searching.api import resume, start
+from prnas.space.change import Change
+from prnas.space.genotype import Genotype
+from tests.support.settings import small_config
+from tests.support.watching import Watch, assert_same_run, folder_of, last_state
+
+CYCLE = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
+
+
+def shared(images: Path, method: str = "random", shape: str = "nasbench201") -> SearchConfig:
+    network = {"cells": 3, "channels": 4, "shape": shape}
+    return small_config(
+        images,
+        space="nasbench201" if shape == "nasbench201" else "darts-like",
+        schedule={"cycles": [CYCLE]},
+        architecture={"step": "sampled", "scoring": "paths"},
+        network={**network, "nodes": 3} if shape == "nasbench201" else {**network, "nodes": 2},
+        validation={"batch": 16},
+        searcher={
+            "method": method,
+            "budget": {"evaluations": 12},
+            "supernet": {"batches": 1, "finalists": 4},
+            "evolution": {"population": 4, "sample": 2},
+        },
+    )
+
+
+class At(Watch):
+    """Acts after so many evaluations."""
+
+    def on_evaluation(self, record: EvaluationRecord) -> None:
+        self.events.append(record.stage)
+        if len([one for one in self.events if one in ("search", "final")]) == self.at:
+            self.act()
+
+
+@pytest.mark.parametrize("shape", ["nasbench201", "darts"])
+@pytest.mark.parametrize("method", ["random", "evolution", "local-search", "reinforce"])
+def test_the_best_of_the_finalists_is_found(
+    images: Path, tmp_path: Path, method: str, shape: str
+) -> None:
+    result = start(shared(images, method, shape), runs=tmp_path, name="run")
+    asked = [one for one in result.evaluations if one.stage == "search"]
+    final = [one for one in result.evaluations if one.stage == "final"]
+    assert [one.number for one in asked] == list(range(1, 13))
+    cells = list({str(one.genotype): one for one in reversed(asked)}.values())[::-1]
+    ranked = sorted(sorted(cells, key=lambda one: one.number), key=lambda one: -one.score)
+    assert [one.number for one in final] == [one.number for one in ranked[:4]]
+    best = max(final, key=lambda one: one.score)
+    assert Genotype.from_json(best.genotype) == result.genotype
+    assert [one.images for one in asked] == [16 * one.number for one in asked]
+    assert final[-1].images == 12 * 16 + 4 * 48
+    (cycle,) = result.cycles
+    assert cycle.evidence is None
+    change = Change.from_json(cycle.change)
+    for role in result.genotype.roles:
+        left = [
+            set(pool) - {gone.op.label for gone in edge.pruned}
+            for pool, edge in zip(cycle.pools[role], change.cell(role).edges, strict=True)
+        ]
+        assert all(len(labels) == 1 for labels in left)
+    records = read_records(tmp_path / "run" / "records.jsonl")
+    assert isinstance(records[-1], TruthRecord) == (shape == "nasbench201")
+
+
+@pytest.mark.parametrize("at", [1, 7, 13])  # while it asks, and between finalists
+def test_a_stopped_search_goes_on_bit_for_bit(images: Path, tmp_path: Path, at: int) -> None:
+    config = shared(images, "evolution")
+    start(config, runs=tmp_path, name="whole")
+    stop = At(at, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(Stopped) as caught:
+        start(config, runs=tmp_path, name="cut", callbacks=[stop])
+    folder = folder_of(caught.value)
+    resume(folder)
+    assert_same_run(folder, tmp_path / "whole")
+
+
+def test_scoring_changes_no_bit(images: Path, tmp_path: Path) -> None:
+    """The tensors are those of a search that chooses otherwise."""
+    start(shared(images), runs=tmp_path, name="asked")
+    config = shared(images).override(["searcher.method=none", "evidence.measure=none"])
+    start(config, runs=tmp_path, name="derived")
+    (_, ours), (_, theirs) = (last_state(tmp_path / name) for name in ("asked", "derived"))
+    assert ours.keys() == theirs.keys()
+    for name, tensor in ours.items():
+        assert torch.equal(tensor, theirs[name]), name
+
+
+def test_a_score_is_the_accuracy_on_the_same_images(
+    images: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[float, int]] = []
+
+    def watched(supernet, pixels, labels, genotypes):  # pyright: ignore
+        scores = cell_scores(supernet, pixels, labels, genotypes)
+        seen.append((float(pixels.double().sum()), int(scores.correct.sum())))
+        return scores
+
+    monkeypatch.setattr(supernet_scorer, "cell_scores", watched)
+    result = start(shared(images), runs=None)
+    assert len({pixels for pixels, _ in seen[:12]}) == 1
+    assert [correct / 16 for _, correct in seen[:12]] == [
+        one.score for one in result.evaluations[:12]
+    ]
+    assert len({pixels for pixels, _ in seen[12:]}) == 3, "the half has three batches"
+    of_first = sum(correct for _, correct in seen[12:15])
+    assert result.evaluations[12].score == of_first / 48
