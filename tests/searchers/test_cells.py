@@ -17,7 +17,7 @@ from prnas.space.nasbench201.cells import NUM_CELLS, genotype_of
 from prnas.space.operations import Conv, Pool, Skip, Zero
 from prnas.space.pools import Pools
 from prnas.space.setting import SETTINGS, Limits
-from prnas.space.shape import CellShape
+from prnas.space.shape import CellShape, Role
 from tests.searchers.made_scores import POOL, SPACE201, SPACES
 from tests.support.strategies import seeds
 
@@ -59,13 +59,19 @@ def test_a_child_differs_in_exactly_one_place(space: CellSpace, seed: int, mutat
         cell = child
 
 
+def changed_role(parent: Genotype, child: Genotype) -> Role:
+    changed: list[Role] = [one for one in child.roles if child.cell(one) != parent.cell(one)]
+    assert len(changed) == 1
+    return changed[0]
+
+
 def test_mutations_reach_inputs_and_operations_of_both_cells_alike() -> None:
     space, generator, number = SPACES["darts"], Random(0), 4000
     cell = space.draw(generator)
     changed: Counter[tuple[str, bool]] = Counter()
     for _ in range(number):
         child = space.mutated(cell, generator)
-        (role,) = (role for role in cell.roles if child.cell(role) != cell.cell(role))
+        role = changed_role(cell, child)
         before, after = (
             [[edge.input for edge in node] for node in one.cell(role).nodes]
             for one in (cell, child)
@@ -115,7 +121,7 @@ def test_morphisms_lead_to_operations_beyond_the_pool() -> None:
     seen: set[str] = set()
     for _ in range(300):
         parent, cell = cell, space.mutated(cell, generator, "morphisms")
-        (role,) = (role for role in cell.roles if cell.cell(role) != parent.cell(role))
+        role = changed_role(parent, cell)
         pairs = zip(parent.cell(role).operations, cell.cell(role).operations, strict=True)
         ((old, new),) = [(old, new) for old, new in pairs if old != new]
         assert new in (Skip(), Conv(3), *(child for _, child in morphs(old, limits)))
