@@ -124,5 +124,6 @@ def test_edges_that_a_genotype_leaves_out_are_inactive() -> None:
     genotype = CellSpace.of_pools(pools, output).draw(Random(3))
     for role in DARTS.roles:
         cell = active_of_cells(pools, genotype)[role]
+        assert cell is not None
         assert [len(edge) for edge in cell].count(1) == 6
         assert len(cell) == 9

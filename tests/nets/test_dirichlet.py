@@ -48,7 +48,9 @@ def test_one_gradient_is_pytorchs() -> None:
     (sample,) = drawn([conc], generator(3))
     (ours,) = torch.autograd.grad(sample @ along, conc)
     total = conc.detach().sum().expand(3).contiguous()
-    slope = torch._dirichlet_grad(sample.detach(), conc.detach(), total)
+    slope = torch._dirichlet_grad(  # pyright: ignore[reportPrivateImportUsage]
+        sample.detach(), conc.detach(), total
+    )
     assert torch.allclose(ours, slope * (along - (sample.detach() * along).sum()))
 
 

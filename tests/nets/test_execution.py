@@ -208,7 +208,7 @@ def inactive_modules(supernet: Supernet, active: Active) -> tuple[str, ...]:
         for number, cell in enumerate(supernet.search_cells)
         for edge, pool in enumerate(cell.pools.edges)
         for index in range(len(pool.candidates))
-        if index not in active[cell.plan.role][edge]
+        if index not in (active[cell.plan.role] or ())[edge]
     )
 
 
@@ -216,7 +216,9 @@ def idle_poolings(supernet: Supernet, active: Active) -> tuple[str, ...]:
     """The same for poolings that are active on no edge from their state: the edges share a BN."""
     names: list[str] = []
     for number, cell in enumerate(supernet.search_cells):
-        edges = zip(cell.pools.positions, cell.pools.edges, active[cell.plan.role], strict=True)
+        edges = zip(
+            cell.pools.positions, cell.pools.edges, active[cell.plan.role] or (), strict=True
+        )
         busy = {
             search_cell.bn_name(source, op.kind, op.kernel)
             for (_, source), pool, indices in edges

@@ -91,7 +91,7 @@ def test_edges_are_judged_by_their_own_weights() -> None:
     relaxation = cast(Rome, supernet.relaxation)
     (node,) = relaxation.nodes("normal")
     weights = supernet.architecture_weights("normal")
-    scores = [relaxation.scores(edge.tolist()) for edge in supernet.judged()["normal"]]
+    scores = [Rome.scores(edge.tolist()) for edge in supernet.judged()["normal"]]
     for edge, found, share in zip(weights, scores, node.softmax(0).tolist(), strict=True):
         assert max(found) == pytest.approx(share)
         assert [score / sum(found) for score in found] == pytest.approx(edge.softmax(0).tolist())

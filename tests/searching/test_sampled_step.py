@@ -26,7 +26,7 @@ class SampledStep(FirstOrderStep):
 
     name = "sampled-both"
 
-    def gradients(self, part: Part) -> Outcome:
+    def gradients(self, part: Part, *also: Part) -> Outcome:
         search, state = self.search, self.search.state
         images, labels = search.next_images(part)
         with state.timed(part), state.supernet.training_only(part):

@@ -161,13 +161,13 @@ class OnlyActive(Softmax):
 
     def __init__(self, active: Mapping[Role, ActiveCell]) -> None:
         super().__init__(ArchitectureConfig())
-        self.active = active
+        self.chosen = active
 
     def mix(
         self, role: Role, weights: Sequence[torch.Tensor], generator: torch.Generator | None
     ) -> list[torch.Tensor]:
         mixing = super().mix(role, weights, generator)
         masks = [torch.zeros_like(edge) for edge in mixing]
-        for mask, indices in zip(masks, self.active[role], strict=True):
+        for mask, indices in zip(masks, self.chosen[role], strict=True):
             mask[list(indices)] = 1
         return [edge * mask for edge, mask in zip(mixing, masks, strict=True)]
