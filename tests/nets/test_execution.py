@@ -297,7 +297,7 @@ def test_a_sampled_step_computes_the_sampled_candidates_only() -> None:
 def test_hundreds_of_sampled_steps_leave_nothing_behind(
     execution: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_cell, "_MOST_PLANS", 50)
+    monkeypatch.setattr(search_cell, "_MOST_PLANS", 30)
     pools = Pools.initial(1, INITIAL_POOL)
     supernet = build_supernet(pools, 2, 3, 5, execution=execution)
     optimizer = torch.optim.SGD(supernet.weight_parameters(), 0.01, momentum=0.9)
@@ -311,5 +311,5 @@ def test_hundreds_of_sampled_steps_leave_nothing_behind(
         gc.collect()
         return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
 
-    first = tensors_after(100)  # by now, all weights have their momentum
-    assert tensors_after(200) <= first
+    first = tensors_after(60)  # by now, all weights have their momentum
+    assert tensors_after(140) <= first

@@ -64,7 +64,7 @@ def test_the_mean_of_the_nodes_gives_the_other_size() -> None:
     assert network_size(zoo.get("pr-darts-dl2"), output="mean").parameters == 3006334
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     genotypes,
     st.sampled_from(["cifar", "imagenet"]),

@@ -376,7 +376,7 @@ def test_a_finger_points_and_does_not_zoom(visit: Any, search_page: Path) -> Non
         f"(told) => document.querySelector('{tip}').innerText !== told", arg=first
     )
     assert seen.text("[data-where]") == "epochs 1–20 of 20"
-    page.locator("h2").first.tap()
+    page.locator("h2:visible").first.tap()
     seen.expect(tip).to_be_hidden()
 
 
