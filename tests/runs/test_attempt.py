@@ -13,24 +13,9 @@ from torch import Tensor, nn
 from prnas.io.errors import UserError
 from prnas.runs.attempt import Outcome, attempt, average
 from prnas.runs.state import Position
+from tests.support.two_ranks import Exchange
 
 OUTCOME = Outcome(torch.tensor(0.5), torch.tensor(1.0))
-
-
-class Exchange:
-    """Values of several threads, each waiting for the others, as processes do."""
-
-    def __init__(self, size: int) -> None:
-        self.barrier = threading.Barrier(size, timeout=10)
-        self.values: dict[int, Any] = {}
-
-    def __call__(self, rank: int, kind: str, value: Any) -> list[Any]:
-        self.values[rank] = (kind, value)
-        self.barrier.wait()
-        given = dict(self.values)
-        self.barrier.wait()
-        assert {kind for kind, _ in given.values()} == {kind}, "different exchanges met"
-        return [given[rank][1] for rank in sorted(given)]
 
 
 class FakeProcesses:
@@ -163,7 +148,7 @@ def test_a_process_that_averages_midway_never_waits_for_one_that_failed(
     before_average: bool,
 ) -> None:
     """Rank 1 runs out of memory before or after the exchange; both start anew and agree."""
-    exchange = Exchange(2)
+    exchange = Exchange(2, timeout=10)
     means: dict[int, list[float]] = {0: [], 1: []}
     batches: dict[int, int] = {}
 

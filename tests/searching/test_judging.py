@@ -140,13 +140,13 @@ def test_removal_is_what_a_plain_elimination_finds(
     changes = REMOVAL | {"architecture": {**REMOVAL["architecture"], "renormalise": renormalise}}
     monkeypatch.setattr(search_module, "Judging", Watched)
     monkeypatch.setattr(Watched, "seen", 0)
-    start(small_config(images, **changes))
+    start(small_config(images, **changes), runs=None)
     assert Watched.seen == 2
 
 
 def test_what_is_recorded_adds_up(images: Path) -> None:
     """With two nodes, so that inputs are chosen."""
-    result = start(small_config(images, **REMOVAL, network={"nodes": 2}))
+    result = start(small_config(images, **REMOVAL, network={"nodes": 2}), runs=None)
     for record in result.cycles:
         found, change = evidence_of(record), Change.from_json(record.change)
         assert found.scoring == "removal"
@@ -235,7 +235,7 @@ def test_cells_of_one_kind_are_measured_as_well(images: Path, scoring: str) -> N
         "architecture": architecture,
         "network": {"shape": "nasbench201", "nodes": 2, "output": "last"},
     }
-    result = start(small_config(images, **changes))
+    result = start(small_config(images, **changes), runs=None)
     for record in result.cycles:
         found = evidence_of(record)
         assert list(found.removal) == list(found.edges) == ["normal"]
@@ -286,7 +286,7 @@ def test_two_processes_find_what_one_does(images: Path, monkeypatch: pytest.Monk
             return found
 
     monkeypatch.setattr(search_module, "Judging", Shared)
-    start(small_config(images, **REMOVAL, validation={"batch": 6}))
+    start(small_config(images, **REMOVAL, validation={"batch": 6}), runs=None)
     assert compared == [0, 0]
 
 
@@ -302,7 +302,7 @@ def test_memory_that_runs_out_means_smaller_batches(
         return scores_without(supernet, images, *rest, **options)
 
     monkeypatch.setattr("prnas.searching.measuring.scores_without", greedy)
-    result = start(small_config(images, **REMOVAL))
+    result = start(small_config(images, **REMOVAL), runs=None)
     assert set(sizes) == {16, 8}
     assert evidence_of(result.cycles[0]).images == 16
 

@@ -36,7 +36,7 @@ def test_a_stopped_search_goes_on_bit_for_bit(images: Path, tmp_path: Path) -> N
 
 
 def test_the_record_has_the_worth_of_every_candidate(images: Path) -> None:
-    result = start(config_of(images))
+    result = start(config_of(images), runs=None)
     for record in result.cycles:
         assert isinstance(record, CycleRecord)
         evidence = record.evidence

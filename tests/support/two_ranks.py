@@ -16,11 +16,11 @@ from prnas.runs.run import RunContext
 from prnas.searching.search import Search
 
 
-class Meeting:
-    """Values of two threads, each waiting for the other, as processes do."""
+class Exchange:
+    """Values of several threads, each waiting for the others, as processes do."""
 
-    def __init__(self) -> None:
-        self.barrier = threading.Barrier(2, timeout=60)
+    def __init__(self, size: int, timeout: float = 60) -> None:
+        self.barrier = threading.Barrier(size, timeout=timeout)
         self.values: dict[int, Any] = {}
 
     def __call__(self, rank: int, kind: str, value: Any) -> list[Any]:
@@ -35,7 +35,7 @@ class Meeting:
 class Rank(Processes):
     """One of the two."""
 
-    def __init__(self, rank: int, meeting: Meeting) -> None:
+    def __init__(self, rank: int, meeting: Exchange) -> None:
         super().__init__(ComputeConfig(accelerator="cpu"))
         self.rank, self.size, self.meet = rank, 2, meeting
 
@@ -59,7 +59,7 @@ class Rank(Processes):
 
 def searched_by_two(config: SearchConfig) -> list[Search]:
     """The searches of both ranks, finished."""
-    meeting, searches = Meeting(), dict[int, Search]()
+    meeting, searches = Exchange(2), dict[int, Search]()
     failures: list[BaseException] = []
 
     def work(rank: int) -> None:
