@@ -24,6 +24,8 @@ class FinalNetworkConfig(Section):
     output: Output = "concat"
     auxiliary_weight: Decay = 0.4  # Weight of the auxiliary head's loss; 0: no head.
     drop_path: Portion = 0.3  # Probability in the last epoch; it rises linearly from 0.
+    # A trained model whose weights it starts with: a training's folder, or an exported one.
+    start_from: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
 
     @model_validator(mode="after")
     def _even(self) -> Self:

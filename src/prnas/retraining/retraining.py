@@ -1,5 +1,6 @@
 """The training of a final network: epochs, tests, and the model at the end."""
 
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
@@ -13,6 +14,7 @@ from prnas.data.dataset import DataSet
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, is_saved, network_of, save_model
+from prnas.retraining.start import read_start
 from prnas.retraining.state import RetrainState
 from prnas.runs.attempt import Outcome, attempt
 from prnas.runs.checkpoint import Checkpoint
@@ -69,6 +71,10 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         auxiliary = network.auxiliary_weight > 0
         check_sizes(config, data, len(indices), num_processes, halvings, auxiliary)
         return {"training": indices}
+
+    @classmethod
+    def check_start(cls, config: RetrainConfig, data: DataSet) -> None:
+        read_start(config, data)
 
     @classmethod
     def image_macs(cls, config: RetrainConfig, data: DataSet) -> float:
@@ -165,6 +171,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             class_names=list(self.data.class_names),
             confusion=confusion.tolist(),
             seconds=state.elapsed,
+            started_from=state.started_from,
         )
         self.record(state.trained)
         state.position.done = True
@@ -173,6 +180,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     def _card(self) -> ModelCard:
         trained, network = self.state.trained, self.config.network
         assert trained is not None
+        started = trained.started_from
         config = self.config.to_data()
         del config["genotype"]  # the card has it already
         return ModelCard(
@@ -192,6 +200,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
                 "last_test_accuracy": trained.test.accuracy,
                 "parameters": trained.parameters,
                 "macs": trained.macs,
+                **({"started_from": started.model_dump()} if started else {}),
             },
         )
 
@@ -210,7 +219,13 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             "num_parameters": size.parameters,
             "macs": size.macs,
             "test_images": len(self.data.test),
+            "notes": tuple(self._notes()),
         }
+
+    def _notes(self) -> Iterator[str]:
+        if (start := self.state.started_from) is not None:
+            new = f"; new: {' and '.join(start.new)}" if start.new else ""
+            yield f"starts with the weights of {start.model}{new}"
 
     def result(self) -> RetrainResult:
         trained = self.state.trained

@@ -12,8 +12,9 @@ from prnas.config.retrain import RetrainConfig
 from prnas.data.dataset import DataSet
 from prnas.io.reading import validated
 from prnas.nets.network import Network, build
+from prnas.retraining.start import take_weights
 from prnas.runs.processes import Processes
-from prnas.runs.records import TrainedRecord
+from prnas.runs.records import StartedFrom, TrainedRecord
 from prnas.runs.state import RunState, SavedState, sgd
 
 
@@ -29,7 +30,7 @@ class RetrainState(RunState):
     ) -> None:
         super().__init__(config, saved)
         network, training = config.network, config.training
-        self.network: Network = build(
+        built: Network = build(
             config.genotype,
             network.channels,
             network.cells,
@@ -39,7 +40,15 @@ class RetrainState(RunState):
             output=network.output,
             input_channels=data.shape[0],
             generator=self.generators["weights"],
-        ).to(processes.device, processes.dtype, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+        )
+        self.started_from: StartedFrom | None = None
+        if saved is None:  # Otherwise all that came from there is in the checkpoint.
+            self.started_from = take_weights(built, config, data)
+        elif saved.get("started_from") is not None:
+            self.started_from = StartedFrom(**saved["started_from"])
+        self.network: Network = built.to(
+            processes.device, processes.dtype, memory_format=torch.channels_last
+        )  # pyright: ignore[reportCallIssue]
         self.parameters = list(self.network.parameters())
         self.optimizer = sgd(self.parameters, training.lr, training.momentum, training.weight_decay)
         self.averaged: AveragedModel | None = None
@@ -87,4 +96,7 @@ class RetrainState(RunState):
 
     def extra_state(self) -> dict[str, Any]:
         trained = self.trained.model_dump() if self.trained else None
-        return {"errors": self.errors, "trained": trained}
+        state: dict[str, Any] = {"errors": self.errors, "trained": trained}
+        if self.started_from is not None:
+            state["started_from"] = self.started_from.model_dump()
+        return state

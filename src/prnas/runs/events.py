@@ -40,6 +40,7 @@ class RunStart:
     macs: int | None = None  # Multiply-accumulates of a trained network for an image.
     test_images: int | None = None  # Images that a training tests on.
     evaluations: int = 0  # That a searcher has been told of so far.
+    notes: tuple[str, ...] = ()  # What else a person should know of how a training begins.
     # What was chosen by the images, and why; not of a run that is resumed.
     reasons: tuple[tuple[str, str], ...] = ()
 

@@ -243,6 +243,14 @@ class TruthRecord(_Record):
     truth: dict[str, Any]
 
 
+class StartedFrom(_Record):
+    """The trained model whose weights a training started with, and what did not come from it."""
+
+    model: str  # as it was named
+    weights_sha256: str
+    new: list[str]  # parts with weights of their own, such as "classifier"
+
+
 class TrainedRecord(_Record):
     """The end of a training. `confusion[i][j]` counts test images of class i taken for class j."""
 
@@ -255,6 +263,7 @@ class TrainedRecord(_Record):
     class_names: list[str]
     confusion: list[list[int]]
     seconds: float  # duration of the whole training
+    started_from: StartedFrom | None = None
 
 
 _EndRecord = GenotypeRecord | TruthRecord | TrainedRecord

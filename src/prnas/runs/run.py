@@ -131,6 +131,10 @@ class Run(ABC, Generic[C, S, R]):
         """The training images of each part of a step; a `UserError` if they cannot be used."""
 
     @classmethod
+    def check_start(cls, config: C, data: DataSet) -> None:
+        """A `UserError` if what only a new run needs, and a resumed one does not, is not there."""
+
+    @classmethod
     @abstractmethod
     def image_macs(cls, config: C, data: DataSet) -> float:
         """Multiply-accumulates of the network's forward pass, for one image."""

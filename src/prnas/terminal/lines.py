@@ -35,7 +35,7 @@ def start_lines(start: RunStart, title: str) -> list[str]:
     lines = [what, f"{start.device}{processes}; {network}"]
     if start.folder is not None:
         lines.append(f"run folder {start.folder}")
-    lines += reason_lines(start.reasons)
+    lines += [*start.notes, *reason_lines(start.reasons)]
     if start.resumed:
         cycle = f"cycle {start.cycle}, " if start.is_search else ""
         epoch = "its end" if start.at_end_of_cycle else f"epoch {start.epoch}"
