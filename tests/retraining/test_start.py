@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -84,12 +85,13 @@ def test_other_classes_get_a_new_classifier_and_it_goes_on_exactly(
 def test_what_does_not_fit_is_told_before_anything_is_written(
     images: Path, trained: Path, tmp_path: Path
 ) -> None:
-    for changes, said in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"genotype": "darts-v1"}, "its cells are others"),
         ({"network": {"channels": 6}}, r"network.channels 4, this training 6"),
         ({"network": {"output": "mean"}}, r"network.output concat, this training mean"),
         ({"data": {"name": "digits"}}, "images of 3 channels, digits has those of 1"),
-    ):
+    ]
+    for changes, said in cases:
         network = {**changes.get("network", {}), "start_from": str(trained)}
         config = small_training(images, **(changes | {"network": network}))
         with pytest.raises(UserError, match=said):

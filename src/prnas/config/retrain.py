@@ -48,6 +48,10 @@ class TrainingConfig(Section):
     gradient_norm: Rate = 5.0
     label_smoothing: Portion = 0.0
     average_decay: Share | None = None  # Decay of a moving average of the weights.
+    # `balanced`: an image counts the more, the fewer there are of its class.
+    class_weights: Literal["none", "balanced"] = "none"
+    # Images blended in pairs, by shares of the distribution Beta(mixup, mixup); 0: not at all.
+    mixup: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -64,6 +68,10 @@ class RetrainDataConfig(ImagesConfig):
     """The images of a training: all of the training part, with Cutout."""
 
     cutout: Annotated[int, Field(ge=0, le=10_000)] = 16
+    # Brightness, contrast and saturation times 1 - this to 1 + this; 0: not at all.
+    color_jitter: Annotated[float, Field(ge=0, le=1)] = 0.0
+    rand_augment: Annotated[int, Field(ge=0, le=10)] = 0  # Operations for each image; 0: none.
+    rand_magnitude: Annotated[int, Field(ge=0, le=30)] = 9
 
 
 class RetrainConfig(RunConfig):

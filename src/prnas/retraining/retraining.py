@@ -6,14 +6,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.sections import LAST_EPOCHS
+from prnas.data.augment_mixup import Mixed, mixup
 from prnas.data.dataset import DataSet
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, is_saved, network_of, save_model
+from prnas.retraining.loss import Loss, balanced_weights
 from prnas.retraining.start import read_start
 from prnas.retraining.state import RetrainState
 from prnas.runs.attempt import Outcome, attempt
@@ -54,6 +55,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.testing.batch
         self._tested: tuple[Tally, Tensor] | None = None  # after the latest step
+        self.loss = Loss(self.config.training.label_smoothing, self._class_weights())
         if self.config.compute.compile:
             for cell in self.state.network.cells:  # the whole network takes minutes to compile
                 cell.compile(dynamic=True)
@@ -126,18 +128,34 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         """The outcome is the main classifier's; the auxiliary head only adds to the gradients."""
         state, config = self.state, self.config
         images, labels = self.next_images("training")
-        smoothing = config.training.label_smoothing
+        mixed = self._mixed(images)
+        images = images if mixed is None else mixed.images
         with state.timed("training"):
             with self.processes.autocast():
                 out = state.network(images, state.generators["drop path"])
                 logits, auxiliary = out if isinstance(out, tuple) else (out, None)
-                loss = F.cross_entropy(logits, labels, label_smoothing=smoothing)
+                loss = self.loss(logits, labels, mixed)
                 total = loss
                 if auxiliary is not None:
-                    second = F.cross_entropy(auxiliary, labels, label_smoothing=smoothing)
+                    second = self.loss(auxiliary, labels, mixed)
                     total = loss + config.network.auxiliary_weight * second
             self.processes.scaled(total).backward()
             return Outcome.of(loss, logits, labels)
+
+    def _mixed(self, images: Tensor) -> Mixed | None:
+        if not (alpha := self.config.training.mixup):
+            return None
+        number, processes = len(images), self.processes
+        generator = self.state.generators["augment training"]
+        with self.state.timed("data"):
+            return mixup(images, alpha, generator, number * processes.size, number * processes.rank)
+
+    def _class_weights(self) -> Tensor | None:
+        """The weight of each class in the loss, if they have any; on the CPU."""
+        if self.config.training.class_weights == "none":
+            return None
+        labels = self.data.train.labels[self.indices["training"]]
+        return balanced_weights(labels, self.data.num_classes)
 
     def _test(self) -> tuple[Tally, Tensor]:
         if self._tested is None:
@@ -160,6 +178,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
 
     def _end(self) -> None:
         state, size = self.state, final_size(self.config, self.data)
+        weights = self._class_weights()
         self.processes.check_equal(state.parameters, "weights")
         test, confusion = self._test()
         state.trained = TrainedRecord(
@@ -172,6 +191,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             confusion=confusion.tolist(),
             seconds=state.elapsed,
             started_from=state.started_from,
+            class_weights=None if weights is None else weights.tolist(),
         )
         self.record(state.trained)
         state.position.done = True
@@ -226,6 +246,9 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         if (start := self.state.started_from) is not None:
             new = f"; new: {' and '.join(start.new)}" if start.new else ""
             yield f"starts with the weights of {start.model}{new}"
+        if (weights := self._class_weights()) is not None:
+            words = _weights_in_words(self.data, weights)
+            yield f"classes are weighed by how few images they have: {words}"
 
     def result(self) -> RetrainResult:
         trained = self.state.trained
@@ -241,6 +264,16 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             macs=trained.macs,
             seconds=self.state.elapsed,
         )
+
+
+def _weights_in_words(data: DataSet, weights: Tensor) -> str:
+    """The lightest and the heaviest class."""
+    numbers, names = weights.tolist(), data.class_names
+    light, heavy = numbers.index(min(numbers)), numbers.index(max(numbers))
+    if numbers[light] == numbers[heavy]:
+        return "all are equal"
+    ends = [f"{numbers[index]:.3g} for '{names[index]:.40}'" for index in (light, heavy)]
+    return " to ".join(ends)
 
 
 def final_size(config: RetrainConfig, data: DataSet) -> NetworkSize:

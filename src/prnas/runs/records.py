@@ -264,6 +264,7 @@ class TrainedRecord(_Record):
     confusion: list[list[int]]
     seconds: float  # duration of the whole training
     started_from: StartedFrom | None = None
+    class_weights: list[float] | None = None  # of the loss, if classes had any
 
 
 _EndRecord = GenotypeRecord | TruthRecord | TrainedRecord
