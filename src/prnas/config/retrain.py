@@ -52,6 +52,9 @@ class TrainingConfig(Section):
     class_weights: Literal["none", "balanced"] = "none"
     # Images blended in pairs, by shares of the distribution Beta(mixup, mixup); 0: not at all.
     mixup: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
+    # The weights that are tested and saved at the end: of the last epoch, or of the best by
+    # validation.
+    keep: Literal["last", "best"] = "last"
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -72,6 +75,8 @@ class RetrainDataConfig(ImagesConfig):
     color_jitter: Annotated[float, Field(ge=0, le=1)] = 0.0
     rand_augment: Annotated[int, Field(ge=0, le=10)] = 0  # Operations for each image; 0: none.
     rand_magnitude: Annotated[int, Field(ge=0, le=30)] = 9
+    # Share of the training images, of each class, that train nothing: they are for validation.
+    validation: Portion = 0.0
 
 
 class RetrainConfig(RunConfig):
@@ -91,6 +96,15 @@ class RetrainConfig(RunConfig):
         problems = genotype_problems(self.genotype, network.cells, network.output, network.stem)
         if problems:
             raise ValueError("; ".join(f"network.{problem}" for problem in problems))
+        return self
+
+    @model_validator(mode="after")
+    def _can_choose(self) -> Self:
+        if self.training.keep == "best" and not self.data.validation:
+            raise ValueError(
+                "training.keep best needs images to choose by: set data.validation to a share of "
+                "the training images, such as 0.1"
+            )
         return self
 
     @model_validator(mode="after")

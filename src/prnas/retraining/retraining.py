@@ -5,15 +5,16 @@ from statistics import fmean
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.sections import LAST_EPOCHS
 from prnas.data.augment_mixup import Mixed, mixup
-from prnas.data.dataset import DataSet
+from prnas.data.dataset import DataSet, validation_part
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, is_saved, network_of, save_model
+from prnas.retraining.kept import mean_of_classes
 from prnas.retraining.loss import Loss, balanced_weights
 from prnas.retraining.start import read_start
 from prnas.retraining.state import RetrainState
@@ -52,6 +53,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     def __init__(
         self, context: RunContext[RetrainConfig], checkpoint: Checkpoint | None = None
     ) -> None:
+        _, self.validation_indices = split_images(context.config, context.data)
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.testing.batch
         self._tested: tuple[Tally, Tensor] | None = None  # after the latest step
@@ -63,7 +65,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     @classmethod
     def prepare(cls, config: RetrainConfig, data: DataSet, num_processes: int) -> dict[str, Tensor]:
         network, shape = config.network, data.shape
-        indices = draw_indices(config.data, data, torch_generator(config.seed, "images"))
+        indices, _ = split_images(config, data)
         if values_inside(shape, network.channels, network.stem) > MOST_VALUES:
             raise UserError(
                 f"images of {shape[1]} x {shape[2]} pixels are too large for {network.channels} "
@@ -164,14 +166,30 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
                 self._tested = evaluate(self, network, images, torch.arange(len(images)))
         return self._tested
 
+    def _validate(self, network: nn.Module) -> tuple[Tally, Tensor]:
+        with self.state.timed("testing"):
+            return evaluate(self, network, self.data.train, self.validation_indices)
+
     def validate(self) -> dict[str, Score]:
-        """Measure the score on the test part. Nothing is chosen by it."""
-        epochs = self.config.training.epochs
-        if not self.config.testing.includes(self.state.position.epoch, epochs):
-            return {}
+        """Measure the scores on the validation part, if there is one, and on the test part.
+
+        Nothing is chosen by the test part. Where an epoch is to be chosen, it is tested only then.
+        """
+        state, epoch, scores = self.state, self.state.position.epoch, dict[str, Score]()
+        if not self.config.testing.includes(epoch, self.config.training.epochs):
+            return scores
+        if len(self.validation_indices):
+            tally, confusion = self._validate(state.current_network)
+            scores["validation"] = tally.score
+            if state.kept is not None:
+                balanced = self.config.training.class_weights == "balanced"
+                accuracy = mean_of_classes(confusion) if balanced else tally.score.accuracy
+                state.kept.offer(state.current_network, epoch + 1, accuracy, tally.score)
+                return scores
+            state.validation = tally.score
         tally, _ = self._test()
-        self.state.errors = [*self.state.errors, 1 - tally.score.accuracy][-LAST_EPOCHS:]
-        return {"test": tally.score}
+        state.errors = [*state.errors, 1 - tally.score.accuracy][-LAST_EPOCHS:]
+        return {**scores, "test": tally.score}
 
     def epoch_work(self) -> list[float]:
         return [1.0] * self.config.training.epochs
@@ -181,9 +199,12 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         weights = self._class_weights()
         self.processes.check_equal(state.parameters, "weights")
         test, confusion = self._test()
+        kept = state.kept
+        # Chosen weights have one test error; there are no last epochs of the same to average.
+        errors = state.errors if kept is None else [1 - test.score.accuracy]
         state.trained = TrainedRecord(
-            test_error=fmean(state.errors),
-            averaged_epochs=len(state.errors),
+            test_error=fmean(errors),
+            averaged_epochs=len(errors),
             test=test.score,
             parameters=size.parameters,
             macs=size.macs,
@@ -192,6 +213,8 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             seconds=state.elapsed,
             started_from=state.started_from,
             class_weights=None if weights is None else weights.tolist(),
+            validation=state.validation if kept is None else kept.score,
+            kept_epoch=None if kept is None else kept.epoch,
         )
         self.record(state.trained)
         state.position.done = True
@@ -221,6 +244,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
                 "parameters": trained.parameters,
                 "macs": trained.macs,
                 **({"started_from": started.model_dump()} if started else {}),
+                **({"kept_epoch": trained.kept_epoch} if trained.kept_epoch else {}),
             },
         )
 
@@ -239,6 +263,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             "num_parameters": size.parameters,
             "macs": size.macs,
             "test_images": len(self.data.test),
+            "validation_images": len(self.validation_indices),
             "notes": tuple(self._notes()),
         }
 
@@ -263,7 +288,18 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             parameters=trained.parameters,
             macs=trained.macs,
             seconds=self.state.elapsed,
+            validation=trained.validation,
+            kept_epoch=trained.kept_epoch,
         )
+
+
+def split_images(config: RetrainConfig, data: DataSet) -> tuple[Tensor, Tensor]:
+    """Indices of the training images that train, and of those that validate: none by default."""
+    indices = draw_indices(config.data, data, torch_generator(config.seed, "images"))
+    if not config.data.validation:
+        return indices, indices[:0]
+    generator = torch_generator(config.seed, "validation")
+    return validation_part(data.train.labels, indices, config.data.validation, generator)
 
 
 def _weights_in_words(data: DataSet, weights: Tensor) -> str:

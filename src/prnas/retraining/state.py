@@ -1,5 +1,6 @@
 """The state of a final network's training."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,9 +13,10 @@ from prnas.config.retrain import RetrainConfig
 from prnas.data.dataset import DataSet
 from prnas.io.reading import validated
 from prnas.nets.network import Network, build
+from prnas.retraining.kept import Kept
 from prnas.retraining.start import take_weights
 from prnas.runs.processes import Processes
-from prnas.runs.records import StartedFrom, TrainedRecord
+from prnas.runs.records import Score, StartedFrom, TrainedRecord
 from prnas.runs.state import RunState, SavedState, sgd
 
 
@@ -58,10 +60,18 @@ class RetrainState(RunState):
                 multi_avg_fn=get_ema_multi_avg_fn(training.average_decay),
                 use_buffers=True,
             )
+        self.kept: Kept | None = None
+        if training.keep == "best":
+            self.kept = Kept(copy.deepcopy(self.current_network).requires_grad_(False))
         self.errors: list[float] = []  # test errors of the last epochs
+        self.validation: Score | None = None  # of the last epoch that was validated
         self.trained: TrainedRecord | None = None  # after the last epoch
         if saved is not None:
             self.errors = validated(TypeAdapter(list[float]), saved["errors"], "errors")
+            if saved.get("validation") is not None:
+                self.validation = Score(**saved["validation"])
+            if self.kept is not None:
+                self.kept.load_state(saved["kept"])
             if saved["trained"] is not None:
                 self.trained = TrainedRecord(**saved["trained"])
             self._check_position(training.epochs)
@@ -71,7 +81,8 @@ class RetrainState(RunState):
         if position.epoch > epochs:
             raise ValueError(f"the training has {epochs} epochs")
         has_results = self.trained is not None
-        if not has_results and (position.done or (position.epoch == epochs and not self.errors)):
+        measured = self.errors if self.kept is None else self.kept.epoch is not None
+        if not has_results and (position.done or (position.epoch == epochs and not measured)):
             raise ValueError("the run is said to be done, but has no results")
 
     @property
@@ -79,12 +90,18 @@ class RetrainState(RunState):
         return self.network
 
     @property
-    def final_network(self) -> nn.Module:
-        """The network that is tested and, at the end, saved: the moving average if there is one."""
+    def current_network(self) -> nn.Module:
+        """The network as trained so far: the moving average if there is one."""
         return self.network if self.averaged is None else self.averaged.module
 
+    @property
+    def final_network(self) -> nn.Module:
+        """The network that is tested and saved at the end: the best so far if one is chosen."""
+        return self.current_network if self.kept is None else self.kept.network
+
     def modules(self) -> Mapping[str, nn.Module]:
-        modules = {"network": self.network, "averaged": self.averaged}
+        kept = None if self.kept is None else self.kept.network
+        modules = {"network": self.network, "averaged": self.averaged, "kept": kept}
         return {name: module for name, module in modules.items() if module is not None}
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
@@ -99,4 +116,8 @@ class RetrainState(RunState):
         state: dict[str, Any] = {"errors": self.errors, "trained": trained}
         if self.started_from is not None:
             state["started_from"] = self.started_from.model_dump()
+        if self.validation is not None:
+            state["validation"] = self.validation.model_dump()
+        if self.kept is not None:
+            state["kept"] = self.kept.state()
         return state
