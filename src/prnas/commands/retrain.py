@@ -1,14 +1,18 @@
 """`prnas retrain`: a new or resumed training, from a genotype to a trained model."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prnas.commands.options import RetrainOptions
 from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
+from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.config.undecided import Draft
 from prnas.io.errors import UserError
 from prnas.runs import named
+
+if TYPE_CHECKING:
+    from prnas.models.card import ModelCard
 
 # Keys of the data section that a training inherits from the search whose cells it trains, unless
 # its recipe chooses them by the images; a recipe that does takes all images, too.
@@ -74,12 +78,20 @@ def _draft(
     genotype: str | None, recipe: str | None, options: RetrainOptions
 ) -> tuple[str, Draft[RetrainConfig]]:
     """The recipe, and what it and the options say of the training."""
-    if genotype is None:
+    start = options.start_from
+    if start is not None and genotype is not None and recipe is None and _is_recipe(genotype):
+        genotype, recipe = None, genotype  # The cells are those of the model to start from.
+    card, network = _read_start(start)
+    if genotype is None and card is None:
         raise UserError(
             "say what to train: a published cell (`prnas zoo` lists them), a genotype file, or the "
             "folder of a search; or go on with --resume RUN"
         )
-    cells, searched = named.genotype_and_data(genotype)
+    if genotype is not None:
+        cells, searched = named.genotype_and_data(genotype)
+    else:
+        assert card is not None
+        cells, searched = card.genotype, None
     # The images are those of the search, unless a recipe or --data names others.
     inherits = recipe is None and options.data is None and searched is not None
     name = searched["name"] if inherits and searched is not None else options.data
@@ -89,7 +101,23 @@ def _draft(
     if inherits and searched is not None:
         keys = INHERITED if draft.open else (*INHERITED, *INHERITED_SIZES)
         data["data"] |= {key: searched[key] for key in keys}
+    data["network"] |= network
     return recipe, RetrainConfig.draft(data, config_overrides(options))
+
+
+def _is_recipe(name: str) -> bool:
+    return name in recipes.names("retrain") or name.endswith((".yaml", ".yml"))
+
+
+def _read_start(path: str | None) -> "tuple[ModelCard | None, dict[str, Any]]":
+    """The card of the model to start from, if there is one, and its size for the config."""
+    if path is None:
+        return None, {}
+    named.check_has_model(Path(path))
+
+    from prnas.retraining.start import network_keys
+
+    return network_keys(path)
 
 
 def write_report(folder: Path | None) -> None:

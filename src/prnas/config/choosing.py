@@ -306,11 +306,19 @@ def _reasons(
     if many >= UNEVEN * max(few, 1):
         lines.append(
             ("mind", f"the largest class has {many / max(few, 1):,.0f} times the smallest one's "
-             "images, and nothing makes up for it")
+             f"images, {_made_up_for(draft.config)}")
         )  # fmt: skip
     if facts.train < FEW:
         lines.append(("mind", f"{facts.train} images are few: what is found may be chance"))
     return [*lines, ("work", f"some {_counted(minutes, 'minute')} of one core")]
+
+
+def _made_up_for(config: Any) -> str:
+    if isinstance(config, SearchConfig):
+        return "and nothing makes up for it"
+    if config.training.class_weights == "balanced":
+        return "which class weights make up for"
+    return "and nothing makes up for it (training.class_weights=balanced would)"
 
 
 def _why_size(facts: ImageFacts, task: _Task, plan: _Plan) -> str:

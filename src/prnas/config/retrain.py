@@ -24,6 +24,8 @@ class FinalNetworkConfig(Section):
     output: Output = "concat"
     auxiliary_weight: Decay = 0.4  # Weight of the auxiliary head's loss; 0: no head.
     drop_path: Portion = 0.3  # Probability in the last epoch; it rises linearly from 0.
+    # A trained model whose weights it starts with: a training's folder, or an exported one.
+    start_from: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
 
     @model_validator(mode="after")
     def _even(self) -> Self:
@@ -46,6 +48,13 @@ class TrainingConfig(Section):
     gradient_norm: Rate = 5.0
     label_smoothing: Portion = 0.0
     average_decay: Share | None = None  # Decay of a moving average of the weights.
+    # `balanced`: an image counts the more, the fewer there are of its class.
+    class_weights: Literal["none", "balanced"] = "none"
+    # Images blended in pairs, by shares of the distribution Beta(mixup, mixup); 0: not at all.
+    mixup: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
+    # The weights that are tested and saved at the end: of the last epoch, or of the best by
+    # validation.
+    keep: Literal["last", "best"] = "last"
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -62,6 +71,12 @@ class RetrainDataConfig(ImagesConfig):
     """The images of a training: all of the training part, with Cutout."""
 
     cutout: Annotated[int, Field(ge=0, le=10_000)] = 16
+    # Brightness, contrast and saturation times 1 - this to 1 + this; 0: not at all.
+    color_jitter: Annotated[float, Field(ge=0, le=1)] = 0.0
+    rand_augment: Annotated[int, Field(ge=0, le=10)] = 0  # Operations for each image; 0: none.
+    rand_magnitude: Annotated[int, Field(ge=0, le=30)] = 9
+    # Share of the training images, of each class, that train nothing: they are for validation.
+    validation: Portion = 0.0
 
 
 class RetrainConfig(RunConfig):
@@ -81,6 +96,15 @@ class RetrainConfig(RunConfig):
         problems = genotype_problems(self.genotype, network.cells, network.output, network.stem)
         if problems:
             raise ValueError("; ".join(f"network.{problem}" for problem in problems))
+        return self
+
+    @model_validator(mode="after")
+    def _can_choose(self) -> Self:
+        if self.training.keep == "best" and not self.data.validation:
+            raise ValueError(
+                "training.keep best needs images to choose by: set data.validation to a share of "
+                "the training images, such as 0.1"
+            )
         return self
 
     @model_validator(mode="after")

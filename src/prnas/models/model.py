@@ -120,9 +120,23 @@ def _model_files(path: Path) -> tuple[Path, Path]:
 
 def load(path: Path | str) -> Model:
     """A trained model, in evaluation mode, by its folder, one of its files, or a run's folder."""
+    return load_verified(path)[0]
+
+
+def read_card(path: Path | str) -> ModelCard:
+    """The card of a trained model; `path` is what `load` takes."""
+    return _read_card(_model_files(Path(path))[1])[0]
+
+
+def _read_card(file: Path) -> tuple[ModelCard, str]:
+    with reading(file):
+        return ModelCard.loads(read_file(file, MOST_CARD_BYTES).decode())
+
+
+def load_verified(path: Path | str) -> tuple[Model, str]:
+    """A model as by `load`, and the checksum of its weights."""
     weights_file, card_file = _model_files(Path(path))
-    with reading(card_file):
-        card, checksum = ModelCard.loads(read_file(card_file, MOST_CARD_BYTES).decode())
+    card, checksum = _read_card(card_file)
     with cannot(f"read {weights_file}"):
         most = _MOST_HEADER + _MOST_RATIO * num_parameters(card)
         data = read_verified(weights_file, checksum, most)
@@ -142,7 +156,7 @@ def load(path: Path | str) -> Model:
             f"{weights_file} does not hold the weights of the network in {card_file.name}"
         )
     network.load_state_dict(tensors)
-    return Model(network, card).eval()
+    return Model(network, card).eval(), checksum
 
 
 def _shapes(tensors: dict[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:

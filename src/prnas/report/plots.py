@@ -146,8 +146,12 @@ def _training_scores(view: View) -> Iterator[Plot]:
     for what, form, low in (("error", EXACT_PERCENT, 0.0), ("loss", LOSS, None)):
         lines = [
             _column(view, f"training_{what}", "training", compared=f"Training {what}"),
-            _column(view, f"test_{what}", "test", "red", compared=f"Test {what}"),
         ]
+        held_out = (("validation", "sky", DASHES[1]), ("test", "red", ""))
+        found = [one for one in held_out if f"{one[0]}_{what}" in view.epochs.columns]
+        for name, color, dash in found or held_out[1:]:
+            title = f"{name.capitalize()} {what}"
+            lines.append(_column(view, f"{name}_{what}", name, color, dash, compared=title))
         yield Plot(what, what.capitalize(), "learning", form, lines, low)
 
 

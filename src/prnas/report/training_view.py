@@ -47,6 +47,7 @@ class TrainingView(View):
             ("Data", text_at(config, "data.name")),
             ("Genotype", text_at(config, "genotype")),
             ("Network", phrase("{} cells, {} channels at first", *size)),
+            ("Started from", text_at(config, "network.start_from")),
         )
         test = self.epochs.scores.get("test")
         error = 1 - test.accuracy if test else None
@@ -55,6 +56,7 @@ class TrainingView(View):
             **({"seconds": rounded(trained.seconds)} if trained else {}),
             "test_error": rounded(trained.test_error if trained else error),
             "averaged_epochs": trained.averaged_epochs if trained else None,
+            **({"kept_epoch": trained.kept_epoch} if trained and trained.kept_epoch else {}),
             "network": self._network(),
             "confusion": confusion_of([trained]) if trained else None,
             "genotype": {"pictures": cell_pictures(self.genotype)} if self.genotype else None,

@@ -7,6 +7,7 @@ from pathlib import Path
 from prnas.config.retrain import RetrainConfig
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining.retraining import Retraining
+from prnas.retraining.start import network_keys
 from prnas.runs.events import Callback, RetrainResult
 from prnas.runs.named import draft_of, genotype_and_data, settle
 from prnas.runs.session import resume_run, start_run
@@ -23,6 +24,7 @@ def retrain(
     *,
     overrides: Sequence[str] = (),
     seed: int | None = None,
+    start_from: Path | str | None = None,
     runs: Path | str | None = None,
     name: str | None = None,
     callbacks: Sequence[Callback] = (),
@@ -30,14 +32,20 @@ def retrain(
     """Train the network of a genotype by a config, a recipe's name or a YAML file.
 
     The genotype may also be a published cell's name, a file, or the folder of a run. `overrides`
-    change values of the config, such as "training.epochs=5". Without `runs`, nothing is written;
-    with it, the run gets a folder of its own in there. Nothing is printed: `callbacks` see what
-    goes on.
+    change values of the config, such as "training.epochs=5". `start_from` is a trained model whose
+    weights it starts with; the network is of that model's size then. Without `runs`, nothing is
+    written; with it, the run gets a folder of its own in there. Nothing is printed: `callbacks`
+    see what goes on.
     """
     changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
     if not isinstance(genotype, Genotype):
         genotype, _ = genotype_and_data(str(genotype))
-    settled = settle(draft_of(config, changes, RetrainConfig))
+    draft = draft_of(config, () if start_from else changes, RetrainConfig)
+    if start_from is not None:
+        data = draft.to_data() | {"genotype": genotype.to_json()}
+        data["network"] |= network_keys(start_from)[1]
+        draft = RetrainConfig.draft(data, changes)
+    settled = settle(draft)
     return start(
         settled.config.model_copy(update={"genotype": genotype}),
         runs=None if runs is None else Path(runs),

@@ -1,5 +1,6 @@
 """The state of a final network's training."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +13,10 @@ from prnas.config.retrain import RetrainConfig
 from prnas.data.dataset import DataSet
 from prnas.io.reading import validated
 from prnas.nets.network import Network, build
+from prnas.retraining.kept import Kept
+from prnas.retraining.start import take_weights
 from prnas.runs.processes import Processes
-from prnas.runs.records import TrainedRecord
+from prnas.runs.records import Score, StartedFrom, TrainedRecord
 from prnas.runs.state import RunState, SavedState, sgd
 
 
@@ -29,7 +32,7 @@ class RetrainState(RunState):
     ) -> None:
         super().__init__(config, saved)
         network, training = config.network, config.training
-        self.network: Network = build(
+        built: Network = build(
             config.genotype,
             network.channels,
             network.cells,
@@ -39,7 +42,15 @@ class RetrainState(RunState):
             output=network.output,
             input_channels=data.shape[0],
             generator=self.generators["weights"],
-        ).to(processes.device, processes.dtype, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+        )
+        self.started_from: StartedFrom | None = None
+        if saved is None:  # Otherwise all that came from there is in the checkpoint.
+            self.started_from = take_weights(built, config, data)
+        elif saved.get("started_from") is not None:
+            self.started_from = StartedFrom(**saved["started_from"])
+        self.network: Network = built.to(
+            processes.device, processes.dtype, memory_format=torch.channels_last
+        )  # pyright: ignore[reportCallIssue]
         self.parameters = list(self.network.parameters())
         self.optimizer = sgd(self.parameters, training.lr, training.momentum, training.weight_decay)
         self.averaged: AveragedModel | None = None
@@ -49,10 +60,18 @@ class RetrainState(RunState):
                 multi_avg_fn=get_ema_multi_avg_fn(training.average_decay),
                 use_buffers=True,
             )
+        self.kept: Kept | None = None
+        if training.keep == "best":
+            self.kept = Kept(copy.deepcopy(self.current_network).requires_grad_(False))
         self.errors: list[float] = []  # test errors of the last epochs
+        self.validation: Score | None = None  # of the last epoch that was validated
         self.trained: TrainedRecord | None = None  # after the last epoch
         if saved is not None:
             self.errors = validated(TypeAdapter(list[float]), saved["errors"], "errors")
+            if saved.get("validation") is not None:
+                self.validation = Score(**saved["validation"])
+            if self.kept is not None:
+                self.kept.load_state(saved["kept"])
             if saved["trained"] is not None:
                 self.trained = TrainedRecord(**saved["trained"])
             self._check_position(training.epochs)
@@ -62,7 +81,8 @@ class RetrainState(RunState):
         if position.epoch > epochs:
             raise ValueError(f"the training has {epochs} epochs")
         has_results = self.trained is not None
-        if not has_results and (position.done or (position.epoch == epochs and not self.errors)):
+        measured = self.errors if self.kept is None else self.kept.epoch is not None
+        if not has_results and (position.done or (position.epoch == epochs and not measured)):
             raise ValueError("the run is said to be done, but has no results")
 
     @property
@@ -70,12 +90,18 @@ class RetrainState(RunState):
         return self.network
 
     @property
-    def final_network(self) -> nn.Module:
-        """The network that is tested and, at the end, saved: the moving average if there is one."""
+    def current_network(self) -> nn.Module:
+        """The network as trained so far: the moving average if there is one."""
         return self.network if self.averaged is None else self.averaged.module
 
+    @property
+    def final_network(self) -> nn.Module:
+        """The network that is tested and saved at the end: the best so far if one is chosen."""
+        return self.current_network if self.kept is None else self.kept.network
+
     def modules(self) -> Mapping[str, nn.Module]:
-        modules = {"network": self.network, "averaged": self.averaged}
+        kept = None if self.kept is None else self.kept.network
+        modules = {"network": self.network, "averaged": self.averaged, "kept": kept}
         return {name: module for name, module in modules.items() if module is not None}
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
@@ -87,4 +113,11 @@ class RetrainState(RunState):
 
     def extra_state(self) -> dict[str, Any]:
         trained = self.trained.model_dump() if self.trained else None
-        return {"errors": self.errors, "trained": trained}
+        state: dict[str, Any] = {"errors": self.errors, "trained": trained}
+        if self.started_from is not None:
+            state["started_from"] = self.started_from.model_dump()
+        if self.validation is not None:
+            state["validation"] = self.validation.model_dump()
+        if self.kept is not None:
+            state["kept"] = self.kept.state()
+        return state

@@ -52,8 +52,9 @@ class EpochRecord(_Record):
     `scores` are by name, as far as they were measured. A search has "weights" (images that trained
     the network's weights), "architecture" (images that trained architecture weights; not in grace
     epochs) and "validation" (the architecture half after the epoch). A training has "training"
-    (varied images, dropped paths included) and "test" (the weights of the final model, after the
-    epoch). The first is always of the images that trained the weights.
+    (varied images, dropped paths included), "validation" if it has such a part, and "test" (the
+    weights of the final model, after the epoch), unless an epoch's weights are to be chosen. The
+    first is always of the images that trained the weights.
     """
 
     type: Literal["epoch", "training"]
@@ -243,6 +244,14 @@ class TruthRecord(_Record):
     truth: dict[str, Any]
 
 
+class StartedFrom(_Record):
+    """The trained model whose weights a training started with, and what did not come from it."""
+
+    model: str  # as it was named
+    weights_sha256: str
+    new: list[str]  # parts with weights of their own, such as "classifier"
+
+
 class TrainedRecord(_Record):
     """The end of a training. `confusion[i][j]` counts test images of class i taken for class j."""
 
@@ -255,6 +264,10 @@ class TrainedRecord(_Record):
     class_names: list[str]
     confusion: list[list[int]]
     seconds: float  # duration of the whole training
+    started_from: StartedFrom | None = None
+    class_weights: list[float] | None = None  # of the loss, if classes had any
+    validation: Score | None = None  # of the saved model, if there was a validation part
+    kept_epoch: Count | None = None  # the epoch of the saved weights, if it was chosen
 
 
 _EndRecord = GenotypeRecord | TruthRecord | TrainedRecord
@@ -314,6 +327,7 @@ class _TrainingEpochLine(_Record):
     drop_path: float
     batch: int
     training: Score
+    validation: Score | None = None
     test: Score | None
     seconds: float
     images_per_second: float

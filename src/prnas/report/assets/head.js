@@ -66,7 +66,8 @@ function networkTiles(network) {
 function runTiles(run) {
   const { done, planned } = run;
   const cycles = run.kind === "search" && !run.by_table ? plural(run.schedule.length, "cycle") : null;
-  const averaged = run.averaged_epochs ? `mean of the last ${plural(run.averaged_epochs, "epoch")}` : "so far";
+  const mean = run.averaged_epochs ? `mean of the last ${plural(run.averaged_epochs, "epoch")}` : "so far";
+  const averaged = run.kept_epoch ? `weights of epoch ${run.kept_epoch}, the best by validation` : mean;
   const last = run.searcher?.finalists.length ? "of the best finalist" : "of the best cell";
   const result = run.by_table
     ? tile("Score", show.exactPercent(run.searcher?.best), "validation after 12 epochs, of the best cell")
