@@ -67,7 +67,7 @@ ABSENT: dict[str, Absent] = {
         (2.55, 0.05),
         2.8,
         3150,
-        "its cells have plain 1x1 and 3x3 convolutions and a 2x2 max-pooling, and the output of one "
+        "its cells have plain 1x1 and 3x3 convolutions and a 2x2 max-pooling, and one's output "
         "names an input of the cell, which a genotype cannot hold",
     )
 }
