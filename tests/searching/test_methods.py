@@ -31,8 +31,13 @@ from tests.support.two_ranks import searched_by_two
 from tests.support.watching import assert_same_run, last_state
 
 TOP = Path(__file__).parents[2]
-# A method that is a schedule, and nothing else, is DARTS in these searches.
-DIFFERENT = [one for one in METHODS if one.settings or one.name == "darts"]
+# A method that is a schedule, and nothing else, is DARTS in these searches; a searcher, and nothing
+# else, trains as that does, and test_supernet_scorer.py has it.
+DIFFERENT = [
+    one
+    for one in METHODS
+    if (one.settings and one.settings.keys() != {"searcher"}) or one.name == "darts"
+]
 every_method = pytest.mark.parametrize("one", DIFFERENT, ids=lambda one: one.name)
 CYCLES = [
     {"epochs": 2, "grace_epochs": 1, "morphisms": 1, "candidates": 3},
@@ -54,6 +59,11 @@ def tiny(images: Path, one: Method, /, **changes: Any) -> SearchConfig:
         "data": {"images": 32},
         "architecture": {"lr": 0.05},
         "evidence": {"measure": "none"},
+        "searcher": {
+            "budget": {"evaluations": 4},
+            "controller": {"updates": 2, "batch": 2, "hidden": 4},
+            "supernet": {"batches": 1, "finalists": 2},
+        },
         "batch": {"min": 8, "multiple": 4, "max": 8},
     }
     return small_config(images, **{**usual, **changes}).override(one.overrides())

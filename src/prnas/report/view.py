@@ -14,7 +14,7 @@ from prnas.drawing.picture import Box, Curve, Picture, Polygon, Text
 from prnas.io.errors import FormatError
 from prnas.io.reading import parse_json
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
-from prnas.runs.records import BatchRecord, EpochRecord, Record, Score
+from prnas.runs.records import OPTIONAL, BatchRecord, EpochRecord, Record, Score
 from prnas.space.genotype import Genotype
 from prnas.space.shape import Role
 
@@ -79,7 +79,7 @@ class Epochs:
         if not isinstance(record, EpochRecord):
             return
         names = ("lr", "architecture_lr", "drop_path", "batch", "seconds", "memory")
-        names += ("curvature", "stopped_candidates")
+        names += OPTIONAL
         row: dict[str, float | None] = {name: getattr(record, name) for name in names}
         row["speed"] = record.images_per_second
         if record.derived is not None:

@@ -67,6 +67,11 @@ class EpochRecord(_Record):
     architecture_lr: float | None = None  # That of the last architecture step, if there was one.
     derived: DerivedGenotype | None = None  # A search has it unless all its weights are equal.
     stopped_candidates: int | None = None  # Of a search that stops them one by one.
+    # Of ENAS: of what the controller wrote after the epoch, the mean score and the mean entropy of
+    # its choices; and the baseline of its rewards in the end.
+    controller_score: float | None = None
+    controller_entropy: float | None = None
+    controller_baseline: float | None = None
     curvature: float | None = None  # Of a search that measures it, where it was due.
     drop_path: float | None = None  # Drop-path probability of a training.
     batch: int  # Batch size at the epoch's end.
@@ -75,6 +80,16 @@ class EpochRecord(_Record):
     images_per_second: float
     memory: float  # Peak, in bytes.
     seconds_for: dict[str, float]  # The seconds by what they were spent on, such as "data".
+
+
+# Fields of an epoch that only some searches have: numbers about their architecture.
+OPTIONAL = (
+    "curvature",
+    "stopped_candidates",
+    "controller_score",
+    "controller_entropy",
+    "controller_baseline",
+)
 
 
 class BatchRecord(_Record):
@@ -306,6 +321,9 @@ class _SearchEpochLine(_Record):
     architecture_lr: float | None = None
     derived: DerivedGenotype | None = None
     stopped_candidates: int | None = None
+    controller_score: float | None = None
+    controller_entropy: float | None = None
+    controller_baseline: float | None = None
     curvature: float | None = None
     batch: int
     weights: Score
