@@ -34,6 +34,8 @@ TOP = Path(__file__).parents[2]
 # A method that is a schedule, and nothing else, is DARTS in these searches.
 DIFFERENT = [one for one in METHODS if one.settings or one.name == "darts"]
 every_method = pytest.mark.parametrize("one", DIFFERENT, ids=lambda one: one.name)
+# What only takes longer: of seven samples, each is computed as of two.
+FEWER = {"rome": ["architecture.samples=2"]}
 CYCLES = [
     {"epochs": 2, "grace_epochs": 1, "morphisms": 1, "candidates": 3},
     {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1},
@@ -56,7 +58,8 @@ def tiny(images: Path, one: Method, /, **changes: Any) -> SearchConfig:
         "evidence": {"measure": "none"},
         "batch": {"min": 8, "multiple": 4, "max": 8},
     }
-    return small_config(images, **{**usual, **changes}).override(one.overrides())
+    overrides = [*one.overrides(), *FEWER.get(one.name, ())]
+    return small_config(images, **{**usual, **changes}).override(overrides)
 
 
 @every_method
