@@ -40,7 +40,7 @@ from tests.support.old_runs import (
     rounds_alike,
 )
 from tests.support.pages import data_of
-from tests.support.watching import Watch, folder_of
+from tests.support.watching import Watch
 
 SEARCHES = ("search-unfinished", "search-finished")
 TRAININGS = ("seeds-unfinished/seed-0", "training-finished")
@@ -126,16 +126,6 @@ def test_an_old_search_goes_on_to_the_same_end_and_keeps_the_version_of_its_reco
     assert lines[: len(old.read_text().splitlines())] == old.read_text().splitlines()
     assert {json.loads(line).get("cycle") for line in lines} == {0, 1, None}
     assert [to_line(one, 1)[:-1] for one in read_records(folder / "records.jsonl")] == lines
-
-
-def test_a_new_run_of_an_old_config_has_the_new_version_of_records(tmp_path: Path) -> None:
-    folder = OLD_RUNS / "search-unfinished"
-    config = SearchConfig.from_data(read_config_data(folder / "config.yaml"))
-    new = folder_of(searching.start(config, runs=tmp_path, name="new")) / "records.jsonl"
-    assert new.read_text().startswith(header_line())
-    numbers = [json.loads(line).get("cycle") for line in new.read_text().splitlines()]
-    assert set(numbers) == {1, 2, None}
-    assert_repeats(new.parent, OLD_RUNS / "search-finished", exactly=rounds_alike())
 
 
 def test_runs_with_records_of_version_2_go_on(tmp_path: Path) -> None:
