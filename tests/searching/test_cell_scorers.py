@@ -168,6 +168,7 @@ def test_a_proxy_that_is_minus_infinity_is_the_worst_score(
         ("proxy", ["searcher.method=halving"], "'halving' gives cells a share of a training"),
         ("training", ["compute.devices=2"], "one cell after the other, in one process"),
         ("training", ["searcher.training.network.cells=4"], "searcher.training: cells must be"),
+        ("training", ["searcher.training.training.keep=best"], "that of the last epoch"),
         ("proxy", ["searcher.proxy.cells=4"], "searcher.proxy: cells must be"),
         ("table", ["searcher.proxy.record=true"], "scorer 'table' reads none"),
         ("training", ["searcher.training=retrain-quik"], "Did you mean 'retrain-quick'"),

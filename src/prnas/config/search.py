@@ -295,6 +295,8 @@ class SearchConfig(RunConfig):
             )
         if searcher.by_table and searcher.proxy.record:
             yield "searcher.proxy.record: proxies need images, and scorer 'table' reads none"
+        if searcher.by_training:
+            yield from searcher.training.problems()
         built = {"training": searcher.training.network.cells} if searcher.by_training else {}
         if searcher.scorer == "proxy" or searcher.proxy.record:
             built["proxy"] = searcher.proxy.cells

@@ -1,5 +1,6 @@
 """Who chooses cells in a search without architecture weights, what scores them, and the budget."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
@@ -92,6 +93,15 @@ class ShortTrainingConfig(Section):
         cells=5, channels=8, auxiliary_weight=0.0, drop_path=0.0
     )
     training: TrainingConfig = TrainingConfig(epochs=9)
+
+    def problems(self) -> Iterator[str]:
+        """What a training has that the score of a cell cannot."""
+        if self.network.kind != "cells":
+            yield f"searcher.training.network.kind: it must be cells, got '{self.network.kind}'"
+        if self.network.start_from is not None:
+            yield "searcher.training.network.start_from: each cell begins with weights of its own"
+        if self.training.keep != "last":
+            yield "searcher.training.training.keep: the score is that of the last epoch"
 
 
 class ProxyConfig(Section):
