@@ -94,6 +94,9 @@ def sentence(start: RunStart, record: EpochRecord, seconds_left: float | None) -
         memory(record.memory),
         duration(record.seconds),
     ]
+    if record.controller_score is not None and record.controller_entropy is not None:
+        wrote = percent(record.controller_score)
+        texts.insert(1, f"controller {wrote} (entropy {record.controller_entropy:.2f})")
     if seconds_left:
         texts.append(f"about {duration(seconds_left)} left")
     return f"{_position(start, record, ', ')}: {', '.join(texts)}"
