@@ -1,5 +1,6 @@
 """What a searcher asked for, in a real browser."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,23 @@ def test_several_are_compared(visit: Any, run: Path, tmp_path: Path) -> None:
     write_page(tmp_path / "both.html", [read_view(run), read_view(tmp_path / "other")])
     seen = visit(tmp_path / "both.html")
     assert "2 runs" in seen.page.locator("h1").inner_text()
+
+
+def test_proxies_are_shown_as_numbers_and_repeated_scores_as_noise(
+    visit: Any, run: Path, tmp_path: Path
+) -> None:
+    lines = (run / "records.jsonl").read_text().splitlines()
+    changed: list[str] = []
+    for line in lines:
+        record = json.loads(line)
+        if record["type"] == "evaluation":
+            record |= {"measure": "nwot", "score": 300.5 + record["number"], "best": 331.0}
+            record["proxies"] = {"nwot": 300.5, "synflow": 12.25}
+            record["genotype"] = json.loads(lines[1])["genotype"]
+        changed.append(json.dumps(record))
+    (run / "records.jsonl").write_text("\n".join(changed) + "\n")
+    write_page(tmp_path / "page.html", [read_view(run)])
+    seen = visit(tmp_path / "page.html")
+    said = seen.page.locator("#evaluations .lead").inner_text()
+    assert "The best score, 331, came" in said
+    assert "1 cell was scored more than once: their scores have a standard deviation of 8.8" in said
