@@ -8,15 +8,8 @@ from prnas.commands.run_options import RUNS, check_run_options, config_overrides
 from prnas.config.retrain import RetrainConfig
 from prnas.config.undecided import Draft
 from prnas.io.errors import UserError
+from prnas.retraining.draft import training_draft
 from prnas.runs import named
-
-# Keys of the data section that a training inherits from the search whose cells it trains, unless
-# its recipe chooses them by the images; a recipe that does takes all images, too.
-INHERITED = (
-    *("name", "root", "test_share", "broken", "storage", "workers"),
-    *("flip", "padding_color"),
-)
-INHERITED_SIZES = ("image_size", "images", "crop_padding")
 
 
 def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:
@@ -53,11 +46,10 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
                     options.resume, overrides=config_overrides(options), callbacks=watchers()
                 )
         else:
-            stem = Path(recipe or "retrain").stem
             run: dict[str, Any] = {
                 "runs": options.runs or RUNS,
                 "name": options.name,
-                "recipe": stem,
+                "recipe": recipe,
             }
             if options.seeds is None or options.seeds == 1:
                 reasons = settled.reasons
@@ -73,23 +65,14 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
 def _draft(
     genotype: str | None, recipe: str | None, options: RetrainOptions
 ) -> tuple[str, Draft[RetrainConfig]]:
-    """The recipe, and what it and the options say of the training."""
+    """The recipe's name, and what it and the options say of the training."""
     if genotype is None:
         raise UserError(
             "say what to train: a published cell (`prnas zoo` lists them), a genotype file, or the "
             "folder of a search; or go on with --resume RUN"
         )
     cells, searched = named.genotype_and_data(genotype)
-    # The images are those of the search, unless a recipe or --data names others.
-    inherits = recipe is None and options.data is None and searched is not None
-    name = searched["name"] if inherits and searched is not None else options.data
-    recipe = recipe or named.default_training(name)
-    draft = named.draft_of(recipe, (), RetrainConfig)
-    data = draft.to_data() | {"genotype": cells.to_json()}
-    if inherits and searched is not None:
-        keys = INHERITED if draft.open else (*INHERITED, *INHERITED_SIZES)
-        data["data"] |= {key: searched[key] for key in keys}
-    return recipe, RetrainConfig.draft(data, config_overrides(options))
+    return training_draft(cells, searched, recipe, options.data, config_overrides(options))
 
 
 def write_report(folder: Path | None) -> None:

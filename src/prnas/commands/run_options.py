@@ -1,14 +1,14 @@
 """The options and the end that `prnas search` and `prnas retrain` share."""
 
-import json
 import shlex
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prnas.commands.options import ConfigOptions, RunOptions
+from prnas.config.overrides import typed_overrides
 from prnas.io.errors import UserError
 from prnas.runs import signals
 from prnas.runs.names import check_name, not_resumable
@@ -37,16 +37,6 @@ def _final_overrides(options: RunOptions | ConfigOptions) -> list[str]:
     """Limits on the final network, of a search that has any."""
     given = {name: value for name in FINAL if (value := getattr(options, name, None)) is not None}
     return typed_overrides({f"final.{name}": str(value) for name, value in given.items()})
-
-
-def typed_overrides(values: Mapping[str, Any]) -> list[str]:
-    """The overrides that options stand for, of those that were given."""
-    # As JSON, so that YAML makes no number of a name.
-    return [
-        f"{key}={json.dumps(value, ensure_ascii=False)}"
-        for key, value in values.items()
-        if value is not None
-    ]
 
 
 def check_run_options(options: RunOptions, **arguments: str | None) -> None:

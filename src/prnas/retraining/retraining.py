@@ -225,6 +225,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             parameters=trained.parameters,
             macs=trained.macs,
             seconds=self.state.elapsed,
+            config=self.config,
         )
 
 

@@ -6,6 +6,7 @@ Searches and trainings have the same events; what only one kind of run has is `N
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
@@ -104,6 +105,7 @@ class SearchResult:
     seconds: float
     fit: FitRecord | None = None  # What limits on the final network made of the genotype.
     evaluations: tuple[EvaluationRecord, ...] = ()  # Of a searcher, if there was one.
+    config: SearchConfig | None = None  # What it was told.
 
     @property
     def validation_accuracy(self) -> float | None:
@@ -127,6 +129,7 @@ class RetrainResult:
     parameters: int
     macs: int
     seconds: float
+    config: RetrainConfig | None = None  # What it was told.
 
 
 class Callback:
@@ -165,9 +168,19 @@ _HOOKS = frozenset(name for name in vars(Callback) if name.startswith("on_"))
 
 def check_callbacks(callbacks: Iterable[object]) -> None:
     """Raise a `TypeError` for what is no callback, and for a hook that no run would call."""
+    if not isinstance(cast(object, callbacks), Iterable) or isinstance(callbacks, Callback):
+        raise TypeError(
+            f"callbacks must be a list of prnas.Callback objects, got {callbacks!r:.200}"
+        )
     for callback in callbacks:
+        if isinstance(callback, type) and issubclass(callback, Callback):
+            name = callback.__name__
+            raise TypeError(f"{name} is a class; a callback is an object of it: {name}()")
         if not isinstance(callback, Callback):
-            raise TypeError(f"a callback must be a prnas.Callback object, got {callback!r:.200}")
+            raise TypeError(
+                f"a callback must be a prnas.Callback object, got {callback!r:.200}. Derive a "
+                f"class from prnas.Callback, with any of {', '.join(sorted(_HOOKS))}, close"
+            )
         for name in dir(callback):
             if name.startswith("on_") and name not in _HOOKS:
                 raise TypeError(

@@ -315,6 +315,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             self.state.elapsed,
             next((one.fit for one in self.records_of(GenotypeRecord)), None),
             self.records_of(EvaluationRecord),
+            self.config,
         )
 
 
