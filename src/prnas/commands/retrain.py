@@ -8,8 +8,8 @@ from prnas.commands.run_options import RUNS, check_run_options, config_overrides
 from prnas.config.retrain import RetrainConfig
 from prnas.config.undecided import Draft
 from prnas.io.errors import UserError
-from prnas.retraining.draft import training_draft
 from prnas.runs import named
+from prnas.runs.training_draft import training_draft
 
 
 def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:

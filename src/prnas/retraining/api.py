@@ -8,11 +8,11 @@ from typing import Any
 from prnas.config.overrides import typed_overrides
 from prnas.config.retrain import RetrainConfig
 from prnas.report.default_callbacks import with_default_callbacks
-from prnas.retraining.draft import training_draft
 from prnas.retraining.retraining import Retraining
 from prnas.runs.events import Callback, RetrainResult, SearchResult, check_callbacks
 from prnas.runs.named import genotype_and_data, settle
 from prnas.runs.session import resume_run, start_run
+from prnas.runs.training_draft import training_draft
 from prnas.space.genotype import Genotype
 
 # A new training by a config, and one that goes on in its own folder; with options for both.

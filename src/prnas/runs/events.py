@@ -18,6 +18,7 @@ from prnas.runs.records import (
     EpochRecord,
     EvaluationRecord,
     FitRecord,
+    NextTraining,
     Score,
 )
 from prnas.space.genotype import Genotype
@@ -106,6 +107,7 @@ class SearchResult:
     fit: FitRecord | None = None  # What limits on the final network made of the genotype.
     evaluations: tuple[EvaluationRecord, ...] = ()  # Of a searcher, if there was one.
     config: SearchConfig | None = None  # What it was told.
+    next: NextTraining | None = None  # The network that `prnas retrain` will train.
 
     @property
     def validation_accuracy(self) -> float | None:
