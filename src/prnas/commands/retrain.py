@@ -1,15 +1,24 @@
 """`prnas retrain`: a new or resumed training, from a genotype to a trained model."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prnas.commands.options import RetrainOptions
-from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
+from prnas.commands.run_options import (
+    RUNS,
+    check_run_options,
+    config_overrides,
+    display_for,
+    showing,
+)
 from prnas.config.retrain import RetrainConfig
 from prnas.config.undecided import Draft
 from prnas.io.errors import UserError
 from prnas.runs import named
 from prnas.runs.training_draft import training_draft
+
+if TYPE_CHECKING:
+    from prnas.terminal.display import Display
 
 
 def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:
@@ -23,18 +32,18 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.retraining import api, seeds
     from prnas.runs.events import Callback
-    from prnas.terminal.display import Display
+    from prnas.terminal.brief_ends import print_folder, print_result
     from prnas.terminal.ends import show_seeds
 
     displays: list[Display] = []
 
     def watchers(number: int = 0, of: int = 1) -> list[Callback]:
         title = f"run {number + 1} of {of}" if of > 1 else ""
-        displays.append(Display(quiet=options.quiet, title=title))
+        displays.append(display_for(options, title))
         return with_default_callbacks([displays[-1]])
 
     result = None
-    with showing(displays, "retrain"):
+    with showing(displays, "retrain", options.brief):
         if settled is None:
             assert options.resume is not None
             if seeds.is_group(options.resume):
@@ -59,7 +68,12 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
                 result = seeds.start_seeds(config, options.seeds, watchers=watchers, **run)
     if result is not None and displays[-1].started:
         write_report(result.folder)
-        show_seeds(result)
+        if options.as_json:
+            print_result(result)
+        elif options.quiet:
+            print_folder(result.folder)
+        else:
+            show_seeds(result)
 
 
 def _draft(

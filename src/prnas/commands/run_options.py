@@ -12,7 +12,7 @@ from prnas.config.overrides import typed_overrides
 from prnas.io.errors import UserError
 from prnas.runs import signals
 from prnas.runs.names import check_name, not_resumable
-from prnas.terminal.output import show
+from prnas.terminal.output import show, visible
 
 if TYPE_CHECKING:
     from prnas.terminal.display import Display
@@ -59,8 +59,20 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
         )
 
 
+def display_for(options: RunOptions, title: str = "") -> "Display":
+    """The display that the options ask for."""
+    from prnas.terminal.brief_ends import print_folder, print_result
+    from prnas.terminal.display import Display
+
+    if options.as_json:
+        return Display(quiet=True, title=title, ending=print_result)
+    if options.quiet:
+        return Display(quiet=True, title=title, ending=lambda end: print_folder(end.folder))
+    return Display(title=title)
+
+
 @contextmanager
-def showing(displays: "Sequence[Display]", command: str) -> Generator[None]:
+def showing(displays: "Sequence[Display]", command: str, brief: bool = False) -> Generator[None]:
     """Close the displays at the end. If the run is stopped, say how to go on, and exit."""
     from prnas.runs.run import Stopped
 
@@ -70,7 +82,11 @@ def showing(displays: "Sequence[Display]", command: str) -> Generator[None]:
         # With several processes, only the first one prints.
         if displays and displays[-1].started and stopped.folder is not None:
             folder = shlex.quote(str(stopped.folder))
-            show("stopped; the state is saved. To go on:", f"  prnas {command} --resume {folder}")
+            lines = "stopped; the state is saved. To go on:", f"  prnas {command} --resume {folder}"
+            if brief:  # No script expects it among the output.
+                print(*map(visible, lines), sep="\n", file=sys.stderr)
+            else:
+                show(*lines)
         sys.exit(signals.EXIT + stopped.number)
     finally:
         for display in displays:
