@@ -215,6 +215,7 @@ def test_for_scripts_there_is_one_line_or_json(
 ) -> None:
     engine.folder = tmp_path / "a run"
     engine.folder.mkdir()
+    (engine.folder / "environment.json").write_text("{}")
     cli.main(["search", "--quiet"])
     assert capsys.readouterr() == (f"{engine.folder}\n", "")
     cli.main(["search", "--json", "--quiet", "--picture", "cells.svg"])

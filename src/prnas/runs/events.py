@@ -6,11 +6,13 @@ Searches and trainings have the same events; what only one kind of run has is `N
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
+from prnas.drawing.notebook import html_of
 from prnas.io.errors import suggestion
+from prnas.io.frames import frame_of
 from prnas.models.model import Model
 from prnas.runs.records import (
     BatchRecord,
@@ -21,6 +23,7 @@ from prnas.runs.records import (
     NextTraining,
     Score,
 )
+from prnas.runs.showing import Facts, epoch_rows, percent, seconds, short
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
 
@@ -95,7 +98,7 @@ class Validating:
     of_images: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SearchResult:
     """The result of a search. `folder` is `None` for a search that wrote nothing."""
 
@@ -117,8 +120,31 @@ class SearchResult:
                 return epoch.scores["validation"].accuracy
         return None
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each epoch."""
+        return list(epoch_rows(self.epochs))
 
-@dataclass(frozen=True, slots=True)
+    def to_pandas(self) -> Any:
+        """The epochs as a `pandas.DataFrame`."""
+        return frame_of(self.rows())
+
+    def _facts(self) -> Facts:
+        return [
+            *_told(self.config),
+            ("validation", percent(self.validation_accuracy)),
+            ("epochs", str(len(self.epochs))),
+            ("time", seconds(self.seconds)),
+            *_written(self.folder),
+        ]
+
+    def __repr__(self) -> str:
+        return short("SearchResult", self._facts())
+
+    def _repr_html_(self) -> str:
+        return html_of("search", self._facts(), self.genotype)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class RetrainResult:
     """The result of a training. `folder` is `None` for one that wrote nothing."""
 
@@ -132,6 +158,38 @@ class RetrainResult:
     macs: int
     seconds: float
     config: RetrainConfig | None = None  # What it was told.
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each epoch."""
+        return list(epoch_rows(self.epochs))
+
+    def to_pandas(self) -> Any:
+        """The epochs as a `pandas.DataFrame`."""
+        return frame_of(self.rows())
+
+    def _facts(self) -> Facts:
+        return [
+            *_told(self.config),
+            ("test error", percent(self.test_error)),
+            ("parameters", f"{self.parameters:,}"),
+            ("epochs", str(len(self.epochs))),
+            ("time", seconds(self.seconds)),
+            *_written(self.folder),
+        ]
+
+    def __repr__(self) -> str:
+        return short("RetrainResult", self._facts())
+
+    def _repr_html_(self) -> str:
+        return html_of("training", self._facts(), self.model.card.genotype)
+
+
+def _told(config: SearchConfig | RetrainConfig | None) -> Facts:
+    return [] if config is None else [("data", config.data.name), ("seed", str(config.seed))]
+
+
+def _written(folder: Path | None) -> Facts:
+    return [] if folder is None else [("folder", str(folder))]
 
 
 class Callback:

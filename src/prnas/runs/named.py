@@ -115,9 +115,17 @@ def draft_of(given: RunConfig | str | Path, overrides: Sequence[str], kind: type
     config = draft.config
     if not isinstance(config, kind):
         raise for_another_task(type(config).__name__, config.task, task)
-    return (
-        type(config).draft(draft.to_data(), overrides) if overrides else Draft(config, draft.open)
-    )
+    if not overrides:
+        return Draft(config, draft.open)
+    return honestly_described(type(config).draft(draft.to_data(), overrides))
+
+
+def honestly_described(draft: Draft[C]) -> Draft[C]:
+    """Without the description of a recipe, if that is not true of other images."""
+    config = draft.config
+    if recipes.data_of_description(config.description) in (None, config.images.name):
+        return draft
+    return Draft(config.model_copy(update={"description": ""}), draft.open)
 
 
 def default_search(data: str | None) -> str:

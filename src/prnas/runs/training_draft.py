@@ -42,4 +42,4 @@ def training_draft(
         whole["data"] |= {key: inherited[key] for key in keys}
     changes = [*overrides, *typed_overrides({"data.name": data})]
     name = "retrain" if isinstance(given, RetrainConfig) else Path(given).stem
-    return name, RetrainConfig.draft(whole, changes)
+    return name, named.honestly_described(RetrainConfig.draft(whole, changes))
