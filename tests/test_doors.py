@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import prnas
-from tests.support.command_line import modules_after
+from tests.support.command_line import modules_after, modules_after_each
 
 SOURCE = Path(prnas.__file__).parent
 TOP = SOURCE.parents[1]
@@ -85,9 +85,9 @@ def test_tests_mirror_the_rooms() -> None:
     assert folders == set(ROOMS)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_commands_import_nothing_heavy() -> None:
+    """In one process, which forgets nothing; what each command adds is told after it."""
+    commands = [
         ["--help"],
         ["space", "--help"],
         ["search", "--help"],
@@ -106,13 +106,10 @@ def test_tests_mirror_the_rooms() -> None:
         ["data"],
         ["study", "baselines-quick", "--list"],
         ["study", "baselines-quick", "--json"],
-    ],
-    ids=" ".join,
-)
-def test_commands_import_nothing_heavy(arguments: list[str]) -> None:
-    loaded = modules_after(*arguments)
-    assert "prnas.cli" in loaded
-    assert not loaded & {"torch", "numpy", "matplotlib", "lightning_fabric"}
+    ]
+    for arguments, loaded in zip(commands, modules_after_each(*commands), strict=True):
+        assert "prnas.cli" in loaded
+        assert not loaded & {"torch", "numpy", "matplotlib", "lightning_fabric"}, arguments
 
 
 def test_help_does_not_even_load_the_search_space_or_pydantic() -> None:

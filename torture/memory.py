@@ -13,6 +13,7 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,19 +29,34 @@ from tests.support.made_data import picture_folder
 from tests.support.settings import small_config, small_training, write_images
 
 # Everything is imported and one thread has computed before the bound is set: what is bounded is
-# the room for a run, whatever the libraries take.
+# the room for a run, whatever the libraries take. Large blocks are mapped one by one and threads
+# share one heap: so what is freed is free, and a run takes as much address space every time. At its
+# end the process prints the most that it took.
 BOUNDED = """
-import resource, sys
+import ctypes, resource, sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
 import prnas.searching.api, prnas.retraining.api, prnas.terminal.display
 from prnas.cli import main
-lines = Path("/proc/self/status").read_text().splitlines()
-size = next(1024 * int(one.split()[1]) for one in lines if one.startswith("VmSize"))
-bound = size + int(float(sys.argv.pop(1)) * 2**20)
-resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
-main(sys.argv[1:])
+M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8
+libc = ctypes.CDLL(None)
+if hasattr(libc, "mallopt"):
+    libc.mallopt(M_MMAP_THRESHOLD, 2**17)
+    libc.mallopt(M_ARENA_MAX, 1)
+def size(key):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(one.split()[1]) for one in lines if one.startswith(key))
+before, megabytes = size("VmSize"), float(sys.argv.pop(1))
+most = resource.getrlimit(resource.RLIMIT_AS)[1]
+if megabytes != float("inf"):
+    bound = before + int(megabytes * 2**20)
+    resource.setrlimit(resource.RLIMIT_AS, (bound, most))
+try:
+    main(sys.argv[1:])
+finally:
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    print((size("VmPeak") - before) / 2**20)
 """
 
 
@@ -51,6 +67,7 @@ class Squeezed:
     code: int
     error: str
     batches: list[tuple[int, str]]  # sizes in order, and why
+    megabytes: float  # the most address space that it took
 
     @property
     def times_lowered(self) -> int:
@@ -58,24 +75,31 @@ class Squeezed:
 
 
 def squeeze(arguments: Sequence[str], run: Path, megabytes: float) -> Squeezed:
-    """A command that writes to `run`, with so much address space for the run itself."""
+    """A command that writes to `run`, with so much address space for the run itself.
+
+    Infinitely many megabytes are no bound.
+    """
     process = warm.start("-c", BOUNDED, str(megabytes), *arguments)
-    code = process.wait(600)
+    out, error = process.communicate(600)
     records = run / "records.jsonl"
     lines = records.read_text().splitlines() if records.exists() else []
     batches = [record for record in map(json.loads, lines) if record["type"] == "batch"]
     return Squeezed(
-        code, process.error, [(record["batch"], record["reason"]) for record in batches]
+        process.wait(),
+        error,
+        [(record["batch"], record["reason"]) for record in batches],
+        float(out.splitlines()[-1]) if out else nan,  # one that was aborted says nothing
     )
 
 
-def write_hungry(folder: Path, task: str = "search", cycles: int = 1, step: int = 4) -> Path:
+def write_hungry(
+    folder: Path, task: str = "search", cycles: int = 1, step: int = 4, number: int = 512
+) -> Path:
     """A run whose batch grows until memory ends; the machine's own bound is far away.
 
-    Batches are multiples of `step`. With 64, one of 64 takes some 160 MB, and one of 128 more than
-    260.
+    Batches are multiples of `step`; `number` images.
     """
-    images = write_images(folder / "large.npz", number=512, size=32)
+    images = write_images(folder / "large.npz", number=number, size=32)
     batch = {"min": step, "multiple": step, "max": 128, "every": 1}
     if task == "search":
         cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4}

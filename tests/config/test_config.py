@@ -36,7 +36,8 @@ def test_defaults_are_the_papers() -> None:
     assert (config.data.flip, config.data.crop_padding, config.data.cutout) == (True, 4, 0)
 
 
-FIXED = [name for name in recipes.names() if not recipes.any_draft(name).open]
+# Without those that leave something open, as tests/config/test_undecided.py says of them.
+FIXED = [name for name in recipes.names() if not name.endswith("pictures")]
 
 
 @pytest.mark.parametrize("name", FIXED)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prnas.runs.preparation import cosine, power_cosine
+from prnas.runs.preparation import cosine, period_of, power_cosine
 
 
 @given(st.integers(0, 49), st.floats(1e-4, 1), st.floats(0, 1e-4))
@@ -31,3 +31,13 @@ def test_a_warm_up_rises_to_the_rate_from_which_the_rest_falls() -> None:
     rates = [power_cosine(1.0, 0.0, epoch, 15, 2.0, 5) for epoch in range(15)]
     assert rates[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert rates[5:] == [power_cosine(1.0, 0.0, epoch, 10, 2.0) for epoch in range(10)]
+
+
+def test_a_cosine_that_starts_again_takes_longer_each_time() -> None:
+    """ENAS's: 10, 20, 40 and 80 epochs."""
+    periods = [period_of(epoch, 150, 10, 2) for epoch in range(150)]
+    lengths = (10, 20, 40, 80)
+    assert periods == [(epoch, length) for length in lengths for epoch in range(length)]
+    assert period_of(7, 50, 0, 2) == (7, 50), "none: one for all"
+    assert period_of(5, 6, 2, 1) == (1, 2), "all alike"
+    assert period_of(9, 10, 4, 2) == (5, 8), "the last one is cut short by the cycle's end"

@@ -31,9 +31,16 @@ from tests.support.two_ranks import searched_by_two
 from tests.support.watching import assert_same_run, last_state
 
 TOP = Path(__file__).parents[2]
-# A method that is a schedule, and nothing else, is DARTS in these searches.
-DIFFERENT = [one for one in METHODS if one.settings or one.name == "darts"]
+# A method that is a schedule, and nothing else, is DARTS in these searches; a searcher, and nothing
+# else, trains as that does, and test_supernet_scorer.py has it.
+DIFFERENT = [
+    one
+    for one in METHODS
+    if (one.settings and one.settings.keys() != {"searcher"}) or one.name == "darts"
+]
 every_method = pytest.mark.parametrize("one", DIFFERENT, ids=lambda one: one.name)
+# What only takes longer: of seven samples, each is computed as of two.
+FEWER = {"rome": ["architecture.samples=2"]}
 CYCLES = [
     {"epochs": 2, "grace_epochs": 1, "morphisms": 1, "candidates": 3},
     {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1},
@@ -54,9 +61,15 @@ def tiny(images: Path, one: Method, /, **changes: Any) -> SearchConfig:
         "data": {"images": 32},
         "architecture": {"lr": 0.05},
         "evidence": {"measure": "none"},
+        "searcher": {
+            "budget": {"evaluations": 4},
+            "controller": {"updates": 2, "batch": 2, "hidden": 4},
+            "supernet": {"batches": 1, "finalists": 2},
+        },
         "batch": {"min": 8, "multiple": 4, "max": 8},
     }
-    return small_config(images, **{**usual, **changes}).override(one.overrides())
+    overrides = [*one.overrides(), *FEWER.get(one.name, ())]
+    return small_config(images, **{**usual, **changes}).override(overrides)
 
 
 @every_method
@@ -121,10 +134,11 @@ def test_memory_that_runs_out_at_the_end_of_an_attempt_leaves_no_trace(
     assert failed["at once"] == failed["at the end"] != []
     ours, theirs = (searches[when].state for when in searches)
     assert ours.position == theirs.position
-    compared = [name for name in ours.tensors() if not re.search("running_|num_batches", name)]
+    tensors, other_tensors = ours.tensors(), theirs.tensors()
+    compared = [name for name in tensors if not re.search("running_|num_batches", name)]
     assert any("architecture" in name for name in compared)
     for name in compared:
-        assert torch.equal(ours.tensors()[name], theirs.tensors()[name]), name
+        assert torch.equal(tensors[name], other_tensors[name]), name
     for name, generator in ours.generators.items():
         assert torch.equal(generator.get_state(), theirs.generators[name].get_state()), name
     one_step, other_step = (searches[when].step.state() for when in searches)

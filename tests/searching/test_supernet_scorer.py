@@ -11,7 +11,7 @@ from prnas.config.search import SearchConfig
 from prnas.nets.cell_paths import cell_scores
 from prnas.runs.records import EvaluationRecord, TruthRecord, read_records
 from prnas.runs.run import Stopped
-from prnas.searching import supernet_scorer
+from prnas.searching import cell_accuracy
 from prnas.searching.api import resume, start
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
@@ -110,7 +110,7 @@ def test_a_score_is_the_accuracy_on_the_same_images(
         seen.append((float(pixels.double().sum()), int(scores.correct.sum())))
         return scores
 
-    monkeypatch.setattr(supernet_scorer, "cell_scores", watched)
+    monkeypatch.setattr(cell_accuracy, "cell_scores", watched)
     result = start(shared(images), runs=None)
     assert len({pixels for pixels, _ in seen[:12]}) == 1
     assert [correct / 16 for _, correct in seen[:12]] == [

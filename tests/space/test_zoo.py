@@ -26,7 +26,7 @@ SHORT = {
 
 
 def test_names() -> None:
-    first, later = prnas.zoo.names()[:9], prnas.zoo.names()[9:]
+    first, later = prnas.zoo.names()[:10], prnas.zoo.names()[10:]
     assert later == list(LATER)
     assert len(later) == 26
     assert first == [
@@ -39,6 +39,7 @@ def test_names() -> None:
         "pr-darts-ur",
         "nasnet-a",
         "amoebanet-a",
+        "enas",
     ]
 
 
@@ -112,6 +113,7 @@ def test_every_published_result() -> None:
         "pr-darts-ur": ((3.79, 0.24), None, 5.4, 1.10),
         "nasnet-a": ((2.65, None), None, 3.3, 1800),
         "amoebanet-a": ((3.34, 0.06), None, 3.2, 3150),
+        "enas": ((2.89, None), None, 4.6, 0.5),
         "pc-darts-cifar10": ((2.57, 0.07), None, 3.6, 0.1),
         "pc-darts-imagenet": (None, None, None, 3.8),
         "snas-mild": (None, None, 2.9, 1.5),
@@ -141,6 +143,28 @@ def test_cells_of_other_shapes() -> None:
     assert zoo.get("amoebanet-a").cell("reduction").concat == (3, 4, 6)
     assert Conv1x7x1() in zoo.get("amoebanet-a").cell("reduction").operations
     assert zoo.get("nasnet-a").normal.num_nodes == 5
+
+
+def test_the_cell_of_enas_is_what_its_script_says() -> None:
+    """Of each node two inputs, each with its operation; loose ends make the output."""
+    said = "0 2 0 0 0 4 0 1 0 4 1 1 1 0 0 1 0 2 1 1", "1 0 1 0 0 3 0 2 1 1 3 1 1 0 0 4 0 3 1 1"
+    operations = (SHORT["s3"], SHORT["s5"], SHORT["av"], SHORT["mx"], SHORT["sk"])
+    for role, text in zip(ROLES, said, strict=True):
+        numbers = [int(word) for word in text.split()]
+        edges = [
+            Edge(source, operations[op])
+            for source, op in zip(numbers[::2], numbers[1::2], strict=True)
+        ]
+        cell = zoo.get("enas").cell(role)
+        assert [edge for node in cell.nodes for edge in node] == edges
+        read = {edge.input for edge in edges}
+        assert cell.concat == tuple(state for state in range(2, 7) if state not in read)
+
+
+def test_a_cell_that_a_genotype_cannot_hold() -> None:
+    with pytest.raises(FormatError, match=r"B .*2\.55 ± 0\.05 %, 2\.8 M .*: its cells have"):
+        zoo.get("amoebanet-b")
+    assert "amoebanet-b" not in zoo.names()
 
 
 def test_an_unknown_name() -> None:

@@ -1,11 +1,13 @@
 """`prnas` as a real process; only what a terminal shows, and what is imported, by a fresh one."""
 
 import contextlib
+import json
 import os
 import pty
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.support import warm
@@ -55,14 +57,24 @@ def uncoloured(text: str) -> str:
 
 def modules_after(*arguments: str) -> set[str]:
     """What a real process has imported once the command is done."""
+    return modules_after_each(arguments)[0]
+
+
+def modules_after_each(*commands: Sequence[str]) -> list[set[str]]:
+    """What a real process that runs the commands one after the other has imported after each."""
     program = (
-        "import sys; from prnas.cli import main\n"
-        "try: main(sys.argv[1:])\n"
-        "except SystemExit: pass\n"
-        "print('\\n@'.join(sys.modules), file=sys.stderr)"
+        "import json, sys; from prnas.cli import main\n"
+        "for arguments in json.loads(sys.argv[1]):\n"
+        "    try: main(arguments)\n"
+        "    except SystemExit: pass\n"
+        "    print('@@')\n"
+        "    print('\\n@'.join(sys.modules), file=sys.stderr, end='\\n@@')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, json.dumps(commands)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout
-    return set(done.stderr.split("\n@"))
+    assert all(done.stdout.split("@@\n")[: len(commands)])
+    return [set(loaded.split("\n@")) for loaded in done.stderr.split("\n@@")[:-1]]

@@ -11,6 +11,7 @@ from prnas.commands.draw import check_target
 from prnas.commands.options import DataOptions
 from prnas.config import recipes
 from prnas.config.overrides import typed_overrides
+from prnas.config.retrain import RetrainDataConfig
 from prnas.config.sections import ImagesConfig, RunConfig
 from prnas.config.undecided import Draft
 from prnas.data import catalog
@@ -145,9 +146,16 @@ def _summary(config: ImagesConfig, data: Any, values: Any) -> dict[str, Any]:
         ],
         "mean": list(values.mean),
         "std": list(values.std),
-        "augmentation": {key: getattr(config, key) for key in ("flip", "crop_padding", "cutout")},
+        "augmentation": {key: getattr(config, key) for key in _augmentation_keys(config)},
         "storage": "memory" if isinstance(data.train, InMemory) else "stream",
     }
+
+
+def _augmentation_keys(config: ImagesConfig) -> list[str]:
+    keys = ["flip", "crop_padding", "cutout"]
+    if isinstance(config, RetrainDataConfig):
+        keys += [key for key in ("rand_augment", "color_jitter") if getattr(config, key)]
+    return keys
 
 
 def _show(config: ImagesConfig, summary: dict[str, Any]) -> None:
@@ -182,17 +190,19 @@ def _variants(config: ImagesConfig) -> str:
     changes.append(
         f"shifted by up to {config.crop_padding}" if config.crop_padding else "not shifted"
     )
-    return ", ".join(
-        [*changes, *([f"a square of {config.cutout} cut out"] if config.cutout else [])]
-    )
+    if config.cutout:
+        changes.append(f"a square of {config.cutout} cut out")
+    if isinstance(config, RetrainDataConfig) and config.rand_augment:
+        changes.append(f"RandAugment {config.rand_augment} of magnitude {config.rand_magnitude}")
+    if isinstance(config, RetrainDataConfig) and config.color_jitter:
+        changes.append(f"colours by up to {config.color_jitter:.0%}")
+    return ", ".join(changes)
 
 
 def _write_sample(config: ImagesConfig, data: Any, values: Any, path: Path, seed: int) -> None:
     from prnas.data.augment import Augmentation
     from prnas.data.contact_sheet import contact_sheet
 
-    augmentation = Augmentation(
-        config.flip, config.crop_padding, config.cutout, values, config.padding_color
-    )
+    augmentation = Augmentation.of(config, values)
     with cannot(f"write {path}"):
         write_output(path, contact_sheet(data, augmentation, seed))

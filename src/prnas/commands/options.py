@@ -154,6 +154,8 @@ class SearchOptions(RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RetrainOptions(RunOptions):
+    start_from: Annotated[str | None, Parameter(name="--from")] = None
+    """Start with the weights of this trained model: a training's folder, or an exported one."""
     seeds: Annotated[int, whole(1)] | None = None
     """Train N times, with seeds --seed, --seed + 1, …"""
 

@@ -11,6 +11,7 @@ from prnas.commands.run_options import (
     display_for,
     showing,
 )
+from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
 from prnas.config.undecided import Draft
 from prnas.io.errors import UserError
@@ -18,6 +19,7 @@ from prnas.runs import named
 from prnas.runs.training_draft import training_draft
 
 if TYPE_CHECKING:
+    from prnas.models.card import ModelCard
     from prnas.terminal.display import Display
 
 
@@ -80,13 +82,37 @@ def _draft(
     genotype: str | None, recipe: str | None, options: RetrainOptions
 ) -> tuple[str, Draft[RetrainConfig]]:
     """The recipe's name, and what it and the options say of the training."""
-    if genotype is None:
+    start = options.start_from
+    if start is not None and genotype is not None and recipe is None and _is_recipe(genotype):
+        genotype, recipe = None, genotype  # The cells are those of the model to start from.
+    card, network = _read_start(start)
+    if genotype is None and card is None:
         raise UserError(
-            "say what to train: a published cell (`prnas zoo` lists them), a genotype file, or the "
-            "folder of a search; or go on with --resume RUN"
+            "say what to train: a published cell (`prnas zoo` lists them), a genotype file, the "
+            "folder of a search, or a plain network (resnet8, resnet20); or go on with --resume RUN"
         )
-    cells, searched = named.genotype_and_data(genotype)
-    return training_draft(cells, searched, recipe, options.data, config_overrides(options))
+    if genotype is not None:
+        trainable = named.what_to_train(genotype)
+    else:
+        assert card is not None
+        trainable = named.Trainable(card.genotype, {})
+    changes = config_overrides(options)
+    return training_draft(trainable, recipe, options.data, changes, network)
+
+
+def _is_recipe(name: str) -> bool:
+    return name in recipes.names("retrain") or name.endswith((".yaml", ".yml"))
+
+
+def _read_start(path: str | None) -> "tuple[ModelCard | None, dict[str, Any]]":
+    """The card of the model to start from, if there is one, and its size for the config."""
+    if path is None:
+        return None, {}
+    named.check_has_model(Path(path))
+
+    from prnas.retraining.start import network_keys
+
+    return network_keys(path)
 
 
 def write_report(folder: Path | None) -> None:

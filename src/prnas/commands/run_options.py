@@ -51,6 +51,7 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
     names = ("data", "data_root", "seed", "seeds", "runs", "name", *FINAL)
     given = [name for name in names if getattr(options, name, None) is not None]
     refused += [f"--{name.replace('_', '-')}" for name in given]
+    refused += ["--from"] if getattr(options, "start_from", None) is not None else []
     refused += [f"--set {override}" for override in not_resumable(options.overrides)]
     if refused:
         raise UserError(

@@ -31,6 +31,15 @@ def run(name: str | None, as_json: bool) -> None:
         for name, entry in entries.items()
         for size in (network_size(entry.genotype),)
     ]
+    rows += [
+        [
+            name,
+            percent(one.cifar10_error),
+            *("-", "-", str(one.published_parameters), "-"),
+            f"{one.gpu_days:g}",
+        ]
+        for name, one in zoo.ABSENT.items()
+    ]
     show_heading("Published cells")
     headings = ["name", "CIFAR-10", "CIFAR-100", "params", "paper's", "MACs", "days"]
     show(table(headings, rows, right=(1, 2, 3, 4, 5, 6)), "")
@@ -39,7 +48,8 @@ def run(name: str | None, as_json: bool) -> None:
         "report; an error in brackets is the mean over a paper's searches, not of this very cell. "
         "Parameters and multiply-accumulates, in millions, are counted here, for 36 channels, 20 "
         "cells and 10 classes, without the auxiliary head, on a 32x32 image. `prnas zoo NAME` has "
-        "the source of a cell, and what is known where sizes disagree."
+        "the source of a cell, and what is known where sizes disagree; of cells without a counted "
+        "size, why a genotype cannot hold them."
     )
     show_next("prnas zoo pr-darts-dl2", "prnas draw pr-darts-dl2 -o cells.svg")
 

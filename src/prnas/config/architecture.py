@@ -35,8 +35,10 @@ STEPS: list[str] = [
     "one-level",
     "multinomial",
     "oles",
+    "enas",
 ]
-UNTRAINED = ("none", "sampled", "multinomial")  # steps without gradients of architecture weights
+SAMPLING = ("sampled", "enas")  # steps that train a single network of the supernet's
+UNTRAINED = ("none", *SAMPLING, "multinomial")  # steps without gradients of architecture weights
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
     "temperature": ("concrete", "threshold", "gdas", "rome"),
@@ -141,7 +143,7 @@ class ArchitectureConfig(Section):
 
 
 def _has_something_to_judge_by(settings: ArchitectureConfig) -> str | None:
-    if settings.step not in ("none", "sampled") or settings.scoring not in ("weights", "blend"):
+    if settings.step not in ("none", *SAMPLING) or settings.scoring not in ("weights", "blend"):
         return None
     return (
         f"step '{settings.step}' trains no architecture weights, so that scoring "
@@ -188,10 +190,11 @@ def _probabilities_are_moved(settings: ArchitectureConfig) -> str | None:
 def _mixes_something(settings: ArchitectureConfig) -> str | None:
     """Steps that train no architecture weights go with few relaxations."""
     relaxation = settings.relaxation
-    if settings.step == "sampled" and relaxation in _BUILT_IN[0] - {"softmax", "multinomial"}:
+    others = {"softmax"} if settings.step == "enas" else {"softmax", "multinomial"}
+    if settings.step in SAMPLING and relaxation in _BUILT_IN[0] - others:
         return (
-            f"step 'sampled' trains single candidates, so that relaxation '{relaxation}' has "
-            "nothing to mix: use softmax"
+            f"step '{settings.step}' trains single candidates, so that relaxation '{relaxation}' "
+            "has nothing to mix: use softmax"
         )
     if settings.step == "none" and relaxation in ("proximal", "threshold"):
         return (
@@ -236,7 +239,7 @@ def _smooths_mixtures(settings: ArchitectureConfig) -> str | None:
             f"random_smoothing moves the weights of a fixed mixture, and relaxation "
             f"'{settings.relaxation}' makes another kind: use softmax"
         )
-    if settings.step in ("one-level", "second-order", "sampled"):
+    if settings.step in ("one-level", "second-order", *SAMPLING):
         return (
             "random_smoothing moves the mixtures of a weight step of its own, which step "
             f"'{settings.step}' does not have: use first-order or none"
@@ -261,7 +264,7 @@ def _selects_by_removal(settings: ArchitectureConfig) -> str | None:
             f"sequential decides edges by what is lost without a candidate: it needs scoring "
             f"'removal', got '{settings.scoring}'"
         )
-    if settings.step in ("sampled", "multinomial"):
+    if settings.step in (*SAMPLING, "multinomial"):
         return f"sequential goes without step '{settings.step}', which mixes nothing on an edge"
     return None
 

@@ -220,6 +220,51 @@ METHODS: tuple[Method, ...] = (
         recipe="darts-pt",
     ),
     Method(
+        "random-search",
+        "cells drawn at random, of which the best is kept",
+        "Li, Talwalkar: Random Search and Reproducibility for Neural Architecture Search. UAI 2019",
+        settings={"searcher": {"method": "random"}},
+        recipe="random",
+    ),
+    Method(
+        "random-shared",
+        "random cells train shared weights, by which others are scored",
+        "Li, Talwalkar: Random Search and Reproducibility for Neural Architecture Search. UAI 2019",
+        cost=0.17,
+        settings={
+            "architecture": {"step": "sampled", "scoring": "paths"},
+            "searcher": {"method": "random"},
+        },
+        recipe="random-shared",
+    ),
+    Method(
+        "evolution",
+        "ageing evolution: the best of a sample is mutated, the oldest dies",
+        "Real, Aggarwal, Huang, Le: Regularized Evolution for Image Classifier Architecture "
+        "Search. AAAI 2019",
+        settings={"searcher": {"method": "evolution"}},
+        recipe="evolution",
+    ),
+    Method(
+        "local-search",
+        "from a cell to its best neighbour, as long as that is better",
+        "White, Nolen, Savani: Exploring the Loss Landscape in Neural Architecture Search. 2020",
+        settings={"searcher": {"method": "local-search"}},
+        recipe="local-search",
+    ),
+    Method(
+        "enas",
+        "an LSTM writes the cells that train shared weights, and learns",
+        "Pham, Guan, Zoph, Le, Dean: Efficient Neural Architecture Search via Parameter Sharing. "
+        "ICML 2018",
+        cost=0.23,
+        settings={
+            "architecture": {"step": "enas", "scoring": "paths"},
+            "searcher": {"method": "controller"},
+        },
+        recipe="enas",
+    ),
+    Method(
         "expected-cost",
         "the final network's expected cost is a part of the loss",
         "Cai, Zhu, Han: ProxylessNAS: Direct Neural Architecture Search on Target Task and "

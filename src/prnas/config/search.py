@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic import PlainSerializer as Serializer
 
-from prnas.config.architecture import ArchitectureConfig
+from prnas.config.architecture import SAMPLING, ArchitectureConfig
 from prnas.config.choices import ExecutionChoice
 from prnas.config.final import FinalConfig
 from prnas.config.numbers import Decay, Portion, Rate, Share, Size
@@ -98,6 +98,9 @@ class WeightsConfig(Section):
     # Base of the power that bends the cosine, as in sharpDARTS; 1: the cosine itself.
     cosine_power: Annotated[float, Field(ge=1, le=1_000)] = 1.0
     warmup_epochs: Annotated[int, Field(ge=0, le=100_000)] = 0  # Of each cycle, from lr_min up.
+    # Epochs of a first cosine, which starts again, longer by the factor; 0: one for the cycle.
+    restart_epochs: Annotated[int, Field(ge=0, le=MOST_EPOCHS)] = 0
+    restart_factor: Annotated[int, Field(ge=1, le=100)] = 2
 
     @model_validator(mode="after")
     def _falls(self) -> Self:
@@ -105,6 +108,8 @@ class WeightsConfig(Section):
             raise ValueError(f"lr_min ({self.lr_min}) must not exceed lr ({self.lr})")
         if self.nesterov and not self.momentum:
             raise ValueError("nesterov needs a momentum above 0")
+        if self.restart_epochs and self.warmup_epochs:
+            raise ValueError("restart_epochs goes without warmup_epochs: set one of them to 0")
         return self
 
 
@@ -225,7 +230,7 @@ class SearchConfig(RunConfig):
                     "evidence.curvature_stop is for searches of one cycle that are judged by "
                     "weights: it goes back to earlier ones, over more epochs than cycles have"
                 )
-        if self.evidence.curvature and step in ("none", "sampled"):
+        if self.evidence.curvature and step in ("none", *SAMPLING):
             raise ValueError(
                 f"evidence.curvature is of trained architecture weights, and step '{step}' trains "
                 "none"
@@ -264,6 +269,13 @@ class SearchConfig(RunConfig):
     def _searcher_problems(self) -> Iterator[str]:
         searcher, network = self.searcher, self.network
         budget = searcher.budget
+        if self.architecture.step == "enas" and not (
+            searcher.method == "controller" and searcher.by_supernet
+        ):
+            yield (
+                "architecture.step: 'enas' trains what a controller writes: set searcher.method to "
+                "controller and searcher.scorer to supernet"
+            )
         if searcher.method == "none":
             return
         if budget.evaluations is budget.images is budget.seconds is None:

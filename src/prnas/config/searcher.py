@@ -57,6 +57,7 @@ class ReinforceConfig(Section):
 class ControllerConfig(Section):
     """ENAS's LSTM, which writes cells; its defaults, but for `update` by PPO, are ENAS's."""
 
+    updates: Size = 30  # After every epoch of step enas.
     update: Literal["reinforce", "ppo"] = "reinforce"
     hidden: Annotated[int, Field(ge=1, le=1024)] = 64
     lr: Rate = 0.0035

@@ -1,11 +1,15 @@
 """Augmentation: random variation of each image, in whole batches on their device."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from prnas.config.retrain import RetrainDataConfig
+from prnas.config.sections import ImagesConfig
+from prnas.data.augment_random import ColorJitter, RandAugment
 from prnas.data.dataset import Normalization
 from prnas.nets.devices import to_device
 
@@ -15,7 +19,7 @@ _DRAWS = 5
 
 @dataclass(frozen=True)
 class Augmentation:
-    """Pad and crop, flip, normalise, Cutout.
+    """RandAugment and random colours if asked for; pad and crop, flip, normalise, Cutout.
 
     Pixels that are cut out are zero after normalisation, which is the mean colour. So are pixels
     outside the image, as if they were padded after normalisation, which is the paper's order; or
@@ -27,6 +31,17 @@ class Augmentation:
     cutout: int  # Side of the square that is cut out; 0: none.
     normalization: Normalization
     padding_color: Literal["mean", "black"] = "mean"
+    color_jitter: float = 0.0
+    rand_augment: int = 0  # Number of operations; 0: none.
+    rand_magnitude: int = 9
+
+    @classmethod
+    def of(cls, config: ImagesConfig, normalization: Normalization) -> "Augmentation":
+        """That of a config."""
+        names = ("flip", "crop_padding", "cutout", "padding_color")
+        if isinstance(config, RetrainDataConfig):
+            names += ("color_jitter", "rand_augment", "rand_magnitude")
+        return cls(normalization=normalization, **{name: getattr(config, name) for name in names})
 
     def __call__(
         self, images: Tensor, generator: torch.Generator, total: int | None = None, offset: int = 0
@@ -43,6 +58,9 @@ class Augmentation:
             raise ValueError(f"images {offset} to {offset + number} are not in a batch of {total}")
         draws = torch.rand(total, _DRAWS, generator=generator, dtype=torch.float64)
         draws = draws[offset : offset + number]
+        for vary in self._random_operations():
+            more = torch.rand(total, vary.num_draws, generator=generator, dtype=torch.float64)
+            images = vary(images, more[offset : offset + number])
         rows, columns = torch.arange(height), torch.arange(width)
         if self.flip:
             columns = torch.where(draws[:, :1] < 0.5, width - 1 - columns, columns)
@@ -62,6 +80,16 @@ class Augmentation:
         if is_black:
             pixels *= to_device(inside[:, None], images.device)
         return plain(pixels, self.normalization).mul_(to_device(shown[:, None], images.device))
+
+    def _random_operations(self) -> Iterator[RandAugment | ColorJitter]:
+        """What comes before all else, if anything does."""
+        if self.rand_augment:
+            fill = (0.0,) * len(self.normalization.mean)
+            if self.padding_color == "mean":
+                fill = tuple(255 * value for value in self.normalization.mean)
+            yield RandAugment(self.rand_augment, self.rand_magnitude, fill)
+        if self.color_jitter:
+            yield ColorJitter(self.color_jitter)
 
 
 def plain(images: Tensor, normalization: Normalization) -> Tensor:

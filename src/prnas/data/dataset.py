@@ -146,6 +146,26 @@ def halves(
     return order[architecture:].sort().values, order[:architecture].sort().values
 
 
+def validation_part(
+    labels: Tensor, indices: Tensor, share: float, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """A random split of `indices`, of each class alike: those that train, and a held-out share.
+
+    A class of one image trains. A `UserError` if nothing would be held out.
+    """
+    order = indices[torch.randperm(len(indices), generator=generator)]
+    held_out: list[Tensor] = []
+    for label in labels[order].unique().tolist():
+        own = order[labels[order] == label]
+        held_out.append(own[: min(max(round(len(own) * share), 1), len(own) - 1)])
+    validation = torch.cat(held_out).sort().values if held_out else order
+    if not len(validation):
+        raise UserError(
+            "data.validation takes images of classes that have two or more, and no class has"
+        )
+    return indices[~torch.isin(indices, validation)], validation
+
+
 def normalization(images: Images, indices: Tensor | None = None) -> Normalization:
     """Exact mean and deviation of all images or of those at `indices`; a constant channel has 1."""
     if indices is None:

@@ -2,9 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 from safetensors.torch import save as save_tensors
@@ -17,9 +15,11 @@ from prnas.io.paths import is_file, is_folder
 from prnas.models.card import ModelCard
 from prnas.models.names import CARD, FOLDER, WEIGHTS
 from prnas.nets.network import Network, build
-from prnas.space.network_size import network_size
+from prnas.nets.resnet import ResNet, build_resnet
+from prnas.space.network_size import NetworkSize, network_size
+from prnas.space.resnet import resnet_size
 
-R = TypeVar("R")
+TrainedNetwork = Network | ResNet
 MOST_CARD_BYTES = 16_000_000
 _MOST_HEADER, _MOST_RATIO = 2**26, 64  # bytes of a weights file, and for each parameter
 
@@ -34,7 +34,7 @@ class Model(nn.Module):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, network: Network, card: ModelCard) -> None:
+    def __init__(self, network: TrainedNetwork, card: ModelCard) -> None:
         super().__init__()
         self.network, self.card = network, card
         self.register_buffer("mean", torch.tensor(card.mean)[:, None, None], persistent=False)
@@ -48,22 +48,13 @@ class Model(nn.Module):
         return self.network((images - self.mean) / self.std)
 
 
-def network_of(card: ModelCard) -> Network:
+def network_of(card: ModelCard) -> TrainedNetwork:
     """The card's network, its weights still to be filled in; without an auxiliary head."""
-    return _by_card(build, card)
-
-
-def _by_card(make: Callable[..., R], card: ModelCard) -> R:
-    """`make`, called with the card's description of the network."""
-    return make(
-        card.genotype,
-        card.channels,
-        card.cells,
-        card.num_classes,
-        stem=card.stem,
-        output=card.output,
-        input_channels=card.input_shape[0],
-    )
+    sizes, channels = (card.channels, card.cells, card.num_classes), card.input_shape[0]
+    if card.genotype is None:
+        return build_resnet(*sizes, input_channels=channels)
+    looks = {"stem": card.stem, "output": card.output}
+    return build(card.genotype, *sizes, **looks, input_channels=channels)  # pyright: ignore[reportArgumentType]
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
@@ -120,9 +111,23 @@ def _model_files(path: Path) -> tuple[Path, Path]:
 
 def load(path: Path | str) -> Model:
     """A trained model, in evaluation mode, by its folder, one of its files, or a run's folder."""
+    return load_verified(path)[0]
+
+
+def read_card(path: Path | str) -> ModelCard:
+    """The card of a trained model; `path` is what `load` takes."""
+    return _read_card(_model_files(Path(path))[1])[0]
+
+
+def _read_card(file: Path) -> tuple[ModelCard, str]:
+    with reading(file):
+        return ModelCard.loads(read_file(file, MOST_CARD_BYTES).decode())
+
+
+def load_verified(path: Path | str) -> tuple[Model, str]:
+    """A model as by `load`, and the checksum of its weights."""
     weights_file, card_file = _model_files(Path(path))
-    with reading(card_file):
-        card, checksum = ModelCard.loads(read_file(card_file, MOST_CARD_BYTES).decode())
+    card, checksum = _read_card(card_file)
     with cannot(f"read {weights_file}"):
         most = _MOST_HEADER + _MOST_RATIO * num_parameters(card)
         data = read_verified(weights_file, checksum, most)
@@ -142,7 +147,7 @@ def load(path: Path | str) -> Model:
             f"{weights_file} does not hold the weights of the network in {card_file.name}"
         )
     network.load_state_dict(tensors)
-    return Model(network, card).eval()
+    return Model(network, card).eval(), checksum
 
 
 def _shapes(tensors: dict[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dtype]]:
@@ -150,4 +155,21 @@ def _shapes(tensors: dict[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dty
 
 
 def num_parameters(card: ModelCard) -> int:
-    return _by_card(network_size, card).parameters
+    return size_of(card, 1).parameters
+
+
+def size_of(card: ModelCard, image_size: int | tuple[int, int] | None = None) -> NetworkSize:
+    """The size of the card's network, for images of its own size unless another is given."""
+    sizes = (card.channels, card.cells, card.num_classes)
+    channels, height, width = card.input_shape
+    pixels = (height, width) if image_size is None else image_size
+    if card.genotype is None:
+        return resnet_size(*sizes, input_channels=channels, image_size=pixels)
+    return network_size(
+        card.genotype,
+        *sizes,
+        stem=card.stem,
+        output=card.output,
+        input_channels=channels,
+        image_size=pixels,
+    )

@@ -28,13 +28,18 @@ def active_of_cells(pools: Pools, genotype: Genotype) -> Active:
     return active
 
 
-def cell_logits(supernet: Supernet, images: Tensor, genotype: Genotype) -> Tensor:
+def cell_logits(
+    supernet: Supernet,
+    images: Tensor,
+    genotype: Genotype,
+    generator: torch.Generator | None = None,
+) -> Tensor:
     """Logits of the network that a genotype is, with the supernet's weights.
 
     Everything outside of it gets no gradient, and its statistics stay.
     """
     active = active_of_cells(supernet.pools, genotype)
-    return supernet(images, None, active, unweighted(supernet))
+    return supernet(images, generator, active, unweighted(supernet))
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from prnas.nets.kernels.batch_norm import recomputed
 from prnas.nets.kernels.layouts import every_second, split_phases
 from prnas.nets.network import mask
 from prnas.nets.operations import ReluFirst, pool
@@ -31,6 +32,7 @@ RAW = Feature("raw")
 RELU = Feature("relu")
 EVERY_SECOND = Feature("every second")  # the ReLU, subsampled by 2 in height and width
 FACTORIZED = Feature("factorized")  # the two images that a factorized reduction reads
+_RELU = "_prnas_relu"
 REST = Feature("rest")  # the channels that go past the candidates, at the size of what these make
 
 
@@ -71,8 +73,7 @@ class StateFeatures(dict[Feature, Tensor]):
             case "phases":
                 return split_phases(self[RELU], number)
             case "max" | "avg":
-                pooled = pool(x, name, number, self.cell.stride(self.state))
-                return self.cell.pool_bns[bn_name(self.state, name, number)](pooled)
+                return self._pooled(x, name, number)
             case "rest":
                 rest = self.whole[:, x.shape[1] :]
                 if self.cell.stride(self.state) == 1:
@@ -84,6 +85,29 @@ class StateFeatures(dict[Feature, Tensor]):
                 module = self.cell.operations[number][candidate]  # pyright: ignore[reportIndexIssue]
                 output = module(self[RELU], True) if isinstance(module, ReluFirst) else module(x)
                 return output.contiguous(memory_format=torch.channels_last)
+
+    def _pooled(self, x: Tensor, name: Literal["max", "avg"], kernel: int) -> Tensor:
+        """A pooled state, normalised. To recompute, what lies between both is dropped."""
+        stride = self.cell.stride(self.state)
+        bn = self.cell.pool_bns[bn_name(self.state, name, kernel)]
+
+        def pooled(x: Tensor) -> Tensor:
+            return bn(pool(x, name, kernel, stride))
+
+        if not (self.cell.recompute and x.requires_grad and torch.is_grad_enabled()):
+            return pooled(x)
+        return recomputed(pooled, [bn], x)
+
+
+def features_of_output(cell: "SearchCell", output: Tensor) -> StateFeatures:
+    """What the next two cells read of a cell's output; both share its ReLU, which lives with it."""
+    features = StateFeatures(cell, 0, output, None)
+    relu: Tensor | None = getattr(output, _RELU, None)
+    if relu is None or relu.requires_grad != output.requires_grad:
+        relu = features[RELU]
+        setattr(output, _RELU, relu)
+    features[RELU] = relu
+    return features
 
 
 def bn_name(state: int, kind: str, kernel: int) -> str:

@@ -7,13 +7,11 @@ often as one likes.
 """
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from prnas.config.choices import Execution
 from prnas.nets.features import (
@@ -25,9 +23,10 @@ from prnas.nets.features import (
     Feature,
     StateFeatures,
     bn_name,
+    features_of_output,
 )
 from prnas.nets.inheritance import inherit
-from prnas.nets.kernels.batch_norm import FrozenStatistics
+from prnas.nets.kernels.batch_norm import recomputed
 from prnas.nets.kernels.links import Link, PointwiseLink, SeparableLink
 from prnas.nets.kernels.mixture import MixedCandidate, mix
 from prnas.nets.network import joined
@@ -264,16 +263,7 @@ class SearchCell(nn.Module):
         ]
         if not (self.recompute and torch.is_grad_enabled()):
             return _mixed(modules, features, weights)
-        node = checkpoint(
-            _mixed,
-            modules,
-            features,
-            weights,
-            use_reentrant=False,
-            preserve_rng_state=False,  # nothing random is computed again
-            context_fn=lambda: (nullcontext(), FrozenStatistics(modules)),
-        )
-        return cast(Tensor, node)
+        return recomputed(_mixed, modules, modules, features, weights)
 
     def _projected(self, x: Tensor, module: nn.Module) -> Tensor:
         assert isinstance(module, ReluConvBN | FactorizedReduction)
@@ -282,7 +272,7 @@ class SearchCell(nn.Module):
         feature = FACTORIZED if isinstance(module, FactorizedReduction) else RELU
         link = _pointwise_link(module)
         candidate = MixedCandidate(feature=0, edge=None, index=0, first=1, chain=(link,))
-        tensors = [StateFeatures(self, 0, x, None)[feature], *link.parameters()]
+        tensors = [features_of_output(self, x)[feature], *link.parameters()]
         return mix([candidate], tensors, self.training, self.recompute)
 
     def _plan(self, state: int, height: int, width: int, active: ActiveCell | None) -> NodePlan:

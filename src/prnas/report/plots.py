@@ -11,6 +11,7 @@ from typing import Any
 
 from prnas.report.search_view import SearchView
 from prnas.report.view import View
+from prnas.runs.records import OPTIONAL
 from prnas.space.shape import Role
 
 Values = Sequence[float | None]  # None is a gap
@@ -146,8 +147,12 @@ def _training_scores(view: View) -> Iterator[Plot]:
     for what, form, low in (("error", EXACT_PERCENT, 0.0), ("loss", LOSS, None)):
         lines = [
             _column(view, f"training_{what}", "training", compared=f"Training {what}"),
-            _column(view, f"test_{what}", "test", "red", compared=f"Test {what}"),
         ]
+        held_out = (("validation", "sky", DASHES[1]), ("test", "red", ""))
+        found = [one for one in held_out if f"{one[0]}_{what}" in view.epochs.columns]
+        for name, color, dash in found or held_out[1:]:
+            title = f"{name.capitalize()} {what}"
+            lines.append(_column(view, f"{name}_{what}", name, color, dash, compared=title))
         yield Plot(what, what.capitalize(), "learning", form, lines, low)
 
 
@@ -157,6 +162,9 @@ COLUMNS = (
     ("architecture-rate", "Learning rate of the architecture", "architecture_lr", RATE),
     ("curvature", "Curvature of the loss in the architecture", "curvature", LOSS),
     ("stopped-candidates", "Candidates that train no more", "stopped_candidates", COUNT),
+    ("controller-score", "Score of what the controller wrote", "controller_score", PERCENT),
+    ("controller-entropy", "Entropy of the controller", "controller_entropy", LOSS),
+    ("controller-baseline", "Baseline of the controller", "controller_baseline", LOSS),
     ("drop-path", "Drop-path", "drop_path", SMALL_PERCENT),
     ("batch-size", "Batch size", "batch", COUNT),
     ("seconds", "Seconds per epoch", "seconds", SECONDS),
@@ -166,7 +174,6 @@ COLUMNS = (
 # Labels of those lines, by the kind of run, where they are not the title.
 LABELS = {"search lr": "learning rate of the weights", "training drop_path": "probability"}
 # The columns that stand with accuracy and loss; and those that only some searches have.
-OPTIONAL = ("curvature", "stopped_candidates")
 LEARNING = ("lr", "architecture_lr", *OPTIONAL)
 ONLY = {"drop_path": "training", "architecture_lr": "search"}  # columns of one kind of run
 

@@ -11,7 +11,7 @@ from prnas.io.frames import frame_of
 from prnas.report.plain_data import text_at, whole_at
 from prnas.report.read_run import runs_in
 from prnas.report.tidy import read_verified
-from prnas.runs.named import genotype_and_data
+from prnas.runs.named import what_to_train
 from prnas.runs.names import GENOTYPE
 from prnas.runs.records import CycleRecord, EpochRecord, Record, TrainedRecord
 from prnas.runs.showing import Facts, epoch_rows, percent, seconds, short
@@ -93,5 +93,5 @@ def read_run(folder: str | Path) -> RecordedRun:
     info, records = read_verified(path)
     task = "retrain" if info.is_training else "search"
     known = task == "retrain" or (path / GENOTYPE).is_file()
-    genotype = genotype_and_data(str(path))[0] if known else None
+    genotype = what_to_train(str(path)).genotype if known else None
     return RecordedRun(path, task, info.config, tuple(records), genotype)

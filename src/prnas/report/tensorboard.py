@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from prnas.runs.records import CycleRecord, EpochRecord, EvaluationRecord
+from prnas.runs.records import OPTIONAL, CycleRecord, EpochRecord, EvaluationRecord
 from prnas.space.genotype import ROLES
 
 Scalar = tuple[str, float]
@@ -74,7 +74,7 @@ def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
     if record.derived is not None:
         yield from _numbers("derived/edits", record.derived.edits)
         yield from _numbers("derived/skips", record.derived.skips)
-    for name in ("curvature", "stopped_candidates"):
+    for name in OPTIONAL:
         yield from _numbers(f"architecture/{name}", getattr(record, name))
     yield "batch/size", record.batch
     for name in ("seconds", "images_per_second", "memory"):

@@ -17,7 +17,14 @@ from prnas.report.read_run import read_info
 from prnas.report.view import RunInfo
 from prnas.runs.integrity import check_records, check_run_config, newest_state, written_by
 from prnas.runs.names import CONFIG, RECORDS
-from prnas.runs.records import CycleRecord, EpochRecord, Evidence, Record, read_records
+from prnas.runs.records import (
+    OPTIONAL,
+    CycleRecord,
+    EpochRecord,
+    Evidence,
+    Record,
+    read_records,
+)
 from prnas.space.change import Change
 from prnas.space.shape import Role
 
@@ -61,7 +68,7 @@ def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:
             yield "genotype", "edits", record.derived.edits
         for role, share in record.derived.skips.items():
             yield "genotype", f"skips_{role}", share
-    for name in ("curvature", "stopped_candidates"):
+    for name in OPTIONAL:
         if (value := getattr(record, name)) is not None:
             yield "architecture", name, value
     if record.drop_path is not None:

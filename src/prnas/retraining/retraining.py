@@ -1,18 +1,23 @@
 """The training of a final network: epochs, tests, and the model at the end."""
 
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Any
 
 import torch
-from torch import Tensor
-from torch.nn import functional as F
+from torch import Tensor, nn
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.sections import LAST_EPOCHS
-from prnas.data.dataset import DataSet
+from prnas.data.augment_mixup import Mixed, mixup
+from prnas.data.dataset import DataSet, validation_part
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, is_saved, network_of, save_model
+from prnas.nets.network import Network
+from prnas.retraining.kept import mean_of_classes
+from prnas.retraining.loss import Loss, balanced_weights
+from prnas.retraining.start import read_start
 from prnas.retraining.state import RetrainState
 from prnas.runs.attempt import Outcome, attempt
 from prnas.runs.checkpoint import Checkpoint
@@ -23,6 +28,7 @@ from prnas.runs.records import EpochRecord, Score, TrainedRecord
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState, Tally
 from prnas.space.network_size import NetworkSize, network_size
+from prnas.space.resnet import resnet_size
 
 
 def learning_rate(config: RetrainConfig, epoch: int, progress: float) -> float:
@@ -49,17 +55,21 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     def __init__(
         self, context: RunContext[RetrainConfig], checkpoint: Checkpoint | None = None
     ) -> None:
+        _, self.validation_indices = split_images(context.config, context.data)
         super().__init__(context, checkpoint)
         self.validation_batch = self.config.testing.batch
         self._tested: tuple[Tally, Tensor] | None = None  # after the latest step
+        self.loss = Loss(self.config.training.label_smoothing, self._class_weights())
         if self.config.compute.compile:
-            for cell in self.state.network.cells:  # the whole network takes minutes to compile
+            network = self.state.network
+            parts = network.cells if isinstance(network, Network) else network.blocks
+            for cell in parts:  # the whole network takes minutes to compile
                 cell.compile(dynamic=True)
 
     @classmethod
     def prepare(cls, config: RetrainConfig, data: DataSet, num_processes: int) -> dict[str, Tensor]:
         network, shape = config.network, data.shape
-        indices = draw_indices(config.data, data, torch_generator(config.seed, "images"))
+        indices, _ = split_images(config, data)
         if values_inside(shape, network.channels, network.stem) > MOST_VALUES:
             raise UserError(
                 f"images of {shape[1]} x {shape[2]} pixels are too large for {network.channels} "
@@ -69,6 +79,10 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         auxiliary = network.auxiliary_weight > 0
         check_sizes(config, data, len(indices), num_processes, halvings, auxiliary)
         return {"training": indices}
+
+    @classmethod
+    def check_start(cls, config: RetrainConfig, data: DataSet) -> None:
+        read_start(config, data)
 
     @classmethod
     def image_macs(cls, config: RetrainConfig, data: DataSet) -> float:
@@ -107,7 +121,6 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         state.epoch.lr = learning_rate(self.config, position.epoch, progress)
         for group in state.optimizer.param_groups:
             group["lr"] = state.epoch.lr
-        state.network.drop_path_probability = self.drop_path
         self._tested = None
         outcome = attempt(self, ["training"], self._gradients)
         with state.timed("training"):
@@ -120,18 +133,33 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         """The outcome is the main classifier's; the auxiliary head only adds to the gradients."""
         state, config = self.state, self.config
         images, labels = self.next_images("training")
-        smoothing = config.training.label_smoothing
+        mixed = self._mixed(images)
+        images = images if mixed is None else mixed.images
         with state.timed("training"):
             with self.processes.autocast():
-                out = state.network(images, state.generators["drop path"])
-                logits, auxiliary = out if isinstance(out, tuple) else (out, None)
-                loss = F.cross_entropy(logits, labels, label_smoothing=smoothing)
+                logits, auxiliary = state.forward(images, self.drop_path)
+                loss = self.loss(logits, labels, mixed)
                 total = loss
                 if auxiliary is not None:
-                    second = F.cross_entropy(auxiliary, labels, label_smoothing=smoothing)
+                    second = self.loss(auxiliary, labels, mixed)
                     total = loss + config.network.auxiliary_weight * second
             self.processes.scaled(total).backward()
             return Outcome.of(loss, logits, labels)
+
+    def _mixed(self, images: Tensor) -> Mixed | None:
+        if not (alpha := self.config.training.mixup):
+            return None
+        number, processes = len(images), self.processes
+        generator = self.state.generators["augment training"]
+        with self.state.timed("data"):
+            return mixup(images, alpha, generator, number * processes.size, number * processes.rank)
+
+    def _class_weights(self) -> Tensor | None:
+        """The weight of each class in the loss, if they have any; on the CPU."""
+        if self.config.training.class_weights == "none":
+            return None
+        labels = self.data.train.labels[self.indices["training"]]
+        return balanced_weights(labels, self.data.num_classes)
 
     def _test(self) -> tuple[Tally, Tensor]:
         if self._tested is None:
@@ -140,31 +168,55 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
                 self._tested = evaluate(self, network, images, torch.arange(len(images)))
         return self._tested
 
+    def _validate(self, network: nn.Module) -> tuple[Tally, Tensor]:
+        with self.state.timed("testing"):
+            return evaluate(self, network, self.data.train, self.validation_indices)
+
     def validate(self) -> dict[str, Score]:
-        """Measure the score on the test part. Nothing is chosen by it."""
-        epochs = self.config.training.epochs
-        if not self.config.testing.includes(self.state.position.epoch, epochs):
-            return {}
+        """Measure the scores on the validation part, if there is one, and on the test part.
+
+        Nothing is chosen by the test part. Where an epoch is to be chosen, it is tested only then.
+        """
+        state, epoch, scores = self.state, self.state.position.epoch, dict[str, Score]()
+        if not self.config.testing.includes(epoch, self.config.training.epochs):
+            return scores
+        if len(self.validation_indices):
+            tally, confusion = self._validate(state.current_network)
+            scores["validation"] = tally.score
+            if state.kept is not None:
+                balanced = self.config.training.class_weights == "balanced"
+                accuracy = mean_of_classes(confusion) if balanced else tally.score.accuracy
+                state.kept.offer(state.current_network, epoch + 1, accuracy, tally.score)
+                return scores
+            state.validation = tally.score
         tally, _ = self._test()
-        self.state.errors = [*self.state.errors, 1 - tally.score.accuracy][-LAST_EPOCHS:]
-        return {"test": tally.score}
+        state.errors = [*state.errors, 1 - tally.score.accuracy][-LAST_EPOCHS:]
+        return {**scores, "test": tally.score}
 
     def epoch_work(self) -> list[float]:
         return [1.0] * self.config.training.epochs
 
     def _end(self) -> None:
         state, size = self.state, final_size(self.config, self.data)
+        weights = self._class_weights()
         self.processes.check_equal(state.parameters, "weights")
         test, confusion = self._test()
+        kept = state.kept
+        # Chosen weights have one test error; there are no last epochs of the same to average.
+        errors = state.errors if kept is None else [1 - test.score.accuracy]
         state.trained = TrainedRecord(
-            test_error=fmean(state.errors),
-            averaged_epochs=len(state.errors),
+            test_error=fmean(errors),
+            averaged_epochs=len(errors),
             test=test.score,
             parameters=size.parameters,
             macs=size.macs,
             class_names=list(self.data.class_names),
             confusion=confusion.tolist(),
             seconds=state.elapsed,
+            started_from=state.started_from,
+            class_weights=None if weights is None else weights.tolist(),
+            validation=state.validation if kept is None else kept.score,
+            kept_epoch=None if kept is None else kept.epoch,
         )
         self.record(state.trained)
         state.position.done = True
@@ -173,9 +225,11 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     def _card(self) -> ModelCard:
         trained, network = self.state.trained, self.config.network
         assert trained is not None
+        started = trained.started_from
         config = self.config.to_data()
         del config["genotype"]  # the card has it already
         return ModelCard(
+            kind=network.kind,
             genotype=self.config.genotype,
             channels=network.channels,
             cells=network.cells,
@@ -192,6 +246,8 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
                 "last_test_accuracy": trained.test.accuracy,
                 "parameters": trained.parameters,
                 "macs": trained.macs,
+                **({"started_from": started.model_dump()} if started else {}),
+                **({"kept_epoch": trained.kept_epoch} if trained.kept_epoch else {}),
             },
         )
 
@@ -210,7 +266,17 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             "num_parameters": size.parameters,
             "macs": size.macs,
             "test_images": len(self.data.test),
+            "validation_images": len(self.validation_indices),
+            "notes": tuple(self._notes()),
         }
+
+    def _notes(self) -> Iterator[str]:
+        if (start := self.state.started_from) is not None:
+            new = f"; new: {' and '.join(start.new)}" if start.new else ""
+            yield f"starts with the weights of {start.model}{new}"
+        if (weights := self._class_weights()) is not None:
+            words = _weights_in_words(self.data, weights)
+            yield f"classes are weighed by how few images they have: {words}"
 
     def result(self) -> RetrainResult:
         trained = self.state.trained
@@ -225,18 +291,40 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             parameters=trained.parameters,
             macs=trained.macs,
             seconds=self.state.elapsed,
+            validation=trained.validation,
+            kept_epoch=trained.kept_epoch,
             config=self.config,
         )
+
+
+def split_images(config: RetrainConfig, data: DataSet) -> tuple[Tensor, Tensor]:
+    """Indices of the training images that train, and of those that validate: none by default."""
+    indices = draw_indices(config.data, data, torch_generator(config.seed, "images"))
+    if not config.data.validation:
+        return indices, indices[:0]
+    generator = torch_generator(config.seed, "validation")
+    return validation_part(data.train.labels, indices, config.data.validation, generator)
+
+
+def _weights_in_words(data: DataSet, weights: Tensor) -> str:
+    """The lightest and the heaviest class."""
+    numbers, names = weights.tolist(), data.class_names
+    light, heavy = numbers.index(min(numbers)), numbers.index(max(numbers))
+    if numbers[light] == numbers[heavy]:
+        return "all are equal"
+    ends = [f"{numbers[index]:.3g} for '{names[index]:.40}'" for index in (light, heavy)]
+    return " to ".join(ends)
 
 
 def final_size(config: RetrainConfig, data: DataSet) -> NetworkSize:
     """The size of the network that is trained, without its auxiliary head."""
     network, (channels, height, width) = config.network, data.shape
+    sizes = (network.channels, network.cells, data.num_classes)
+    if config.genotype is None:
+        return resnet_size(*sizes, input_channels=channels, image_size=(height, width))
     return network_size(
         config.genotype,
-        network.channels,
-        network.cells,
-        data.num_classes,
+        *sizes,
         stem=network.stem,
         output=network.output,
         input_channels=channels,

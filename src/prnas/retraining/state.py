@@ -1,19 +1,24 @@
 """The state of a final network's training."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from pydantic import TypeAdapter
-from torch import nn
+from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from prnas.config.retrain import RetrainConfig
 from prnas.data.dataset import DataSet
 from prnas.io.reading import validated
+from prnas.models.model import TrainedNetwork
 from prnas.nets.network import Network, build
+from prnas.nets.resnet import build_resnet
+from prnas.retraining.kept import Kept
+from prnas.retraining.start import take_weights
 from prnas.runs.processes import Processes
-from prnas.runs.records import TrainedRecord
+from prnas.runs.records import Score, StartedFrom, TrainedRecord
 from prnas.runs.state import RunState, SavedState, sgd
 
 
@@ -28,18 +33,16 @@ class RetrainState(RunState):
         self, config: RetrainConfig, data: DataSet, processes: Processes, saved: SavedState | None
     ) -> None:
         super().__init__(config, saved)
-        network, training = config.network, config.training
-        self.network: Network = build(
-            config.genotype,
-            network.channels,
-            network.cells,
-            data.num_classes,
-            stem=network.stem,
-            auxiliary=network.auxiliary_weight > 0,
-            output=network.output,
-            input_channels=data.shape[0],
-            generator=self.generators["weights"],
-        ).to(processes.device, processes.dtype, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+        training = config.training
+        built = _built(config, data, self.generators["weights"])
+        self.started_from: StartedFrom | None = None
+        if saved is None:  # Otherwise all that came from there is in the checkpoint.
+            self.started_from = take_weights(built, config, data)
+        elif saved.get("started_from") is not None:
+            self.started_from = StartedFrom(**saved["started_from"])
+        self.network: TrainedNetwork = built.to(
+            processes.device, processes.dtype, memory_format=torch.channels_last
+        )  # pyright: ignore[reportCallIssue]
         self.parameters = list(self.network.parameters())
         self.optimizer = sgd(self.parameters, training.lr, training.momentum, training.weight_decay)
         self.averaged: AveragedModel | None = None
@@ -49,10 +52,18 @@ class RetrainState(RunState):
                 multi_avg_fn=get_ema_multi_avg_fn(training.average_decay),
                 use_buffers=True,
             )
+        self.kept: Kept | None = None
+        if training.keep == "best":
+            self.kept = Kept(copy.deepcopy(self.current_network).requires_grad_(False))
         self.errors: list[float] = []  # test errors of the last epochs
+        self.validation: Score | None = None  # of the last epoch that was validated
         self.trained: TrainedRecord | None = None  # after the last epoch
         if saved is not None:
             self.errors = validated(TypeAdapter(list[float]), saved["errors"], "errors")
+            if saved.get("validation") is not None:
+                self.validation = Score(**saved["validation"])
+            if self.kept is not None:
+                self.kept.load_state(saved["kept"])
             if saved["trained"] is not None:
                 self.trained = TrainedRecord(**saved["trained"])
             self._check_position(training.epochs)
@@ -62,20 +73,35 @@ class RetrainState(RunState):
         if position.epoch > epochs:
             raise ValueError(f"the training has {epochs} epochs")
         has_results = self.trained is not None
-        if not has_results and (position.done or (position.epoch == epochs and not self.errors)):
+        measured = self.errors if self.kept is None else self.kept.epoch is not None
+        if not has_results and (position.done or (position.epoch == epochs and not measured)):
             raise ValueError("the run is said to be done, but has no results")
 
     @property
     def module(self) -> nn.Module:
         return self.network
 
+    def forward(self, images: Tensor, drop_path: float) -> tuple[Tensor, Tensor | None]:
+        """Logits in training, and those of the auxiliary head if there is one."""
+        if not isinstance(self.network, Network):
+            return self.network(images), None
+        self.network.drop_path_probability = drop_path
+        out = self.network(images, self.generators["drop path"])
+        return out if isinstance(out, tuple) else (out, None)
+
     @property
-    def final_network(self) -> nn.Module:
-        """The network that is tested and, at the end, saved: the moving average if there is one."""
+    def current_network(self) -> nn.Module:
+        """The network as trained so far: the moving average if there is one."""
         return self.network if self.averaged is None else self.averaged.module
 
+    @property
+    def final_network(self) -> nn.Module:
+        """The network that is tested and saved at the end: the best so far if one is chosen."""
+        return self.current_network if self.kept is None else self.kept.network
+
     def modules(self) -> Mapping[str, nn.Module]:
-        modules = {"network": self.network, "averaged": self.averaged}
+        kept = None if self.kept is None else self.kept.network
+        modules = {"network": self.network, "averaged": self.averaged, "kept": kept}
         return {name: module for name, module in modules.items() if module is not None}
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
@@ -87,4 +113,28 @@ class RetrainState(RunState):
 
     def extra_state(self) -> dict[str, Any]:
         trained = self.trained.model_dump() if self.trained else None
-        return {"errors": self.errors, "trained": trained}
+        state: dict[str, Any] = {"errors": self.errors, "trained": trained}
+        if self.started_from is not None:
+            state["started_from"] = self.started_from.model_dump()
+        if self.validation is not None:
+            state["validation"] = self.validation.model_dump()
+        if self.kept is not None:
+            state["kept"] = self.kept.state()
+        return state
+
+
+def _built(config: RetrainConfig, data: DataSet, generator: torch.Generator) -> TrainedNetwork:
+    """The network with fresh weights."""
+    network = config.network
+    sizes, channels = (network.channels, network.cells, data.num_classes), data.shape[0]
+    if config.genotype is None:
+        return build_resnet(*sizes, input_channels=channels, generator=generator)
+    return build(
+        config.genotype,
+        *sizes,
+        stem=network.stem,
+        auxiliary=network.auxiliary_weight > 0,
+        output=network.output,
+        input_channels=channels,
+        generator=generator,
+    )

@@ -44,7 +44,9 @@ class RunStart:
     pools: Pools | None = None  # Candidates of a search.
     macs: int | None = None  # Multiply-accumulates of a trained network for an image.
     test_images: int | None = None  # Images that a training tests on.
+    validation_images: int = 0  # Images of a training's validation part.
     evaluations: int = 0  # That a searcher has been told of so far.
+    notes: tuple[str, ...] = ()  # What else a person should know of how a training begins.
     # What was chosen by the images, and why; not of a run that is resumed.
     reasons: tuple[tuple[str, str], ...] = ()
 
@@ -157,6 +159,8 @@ class RetrainResult:
     parameters: int
     macs: int
     seconds: float
+    validation: Score | None = None  # Of the model, if there was a validation part.
+    kept_epoch: int | None = None  # The epoch whose weights were kept, if it was chosen.
     config: RetrainConfig | None = None  # What it was told.
 
     def rows(self) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from prnas.config.search import SearchConfig
 from prnas.data.survey import shape_and_classes
 from prnas.io.errors import FormatError, UserError
-from prnas.runs.named import settle
+from prnas.runs.named import Trainable, settle
 from prnas.runs.records import NextTraining
 from prnas.runs.training_draft import training_draft
 from prnas.space.genotype import Genotype
@@ -17,8 +17,9 @@ def next_training(
 
     `shape` is that of the search's images: channels, height, width.
     """
+    found = Trainable(genotype, {"kind": "cells"}, config.data.model_dump())
     try:
-        _, draft = training_draft(genotype, config.data.model_dump(), None, None, ())
+        _, draft = training_draft(found, None, None, ())
         training = settle(draft).config
         if training.data.image_size != config.data.image_size:
             shape, _ = shape_and_classes(training.data)

@@ -46,6 +46,18 @@ def power_cosine(
     return lr_min + (lr - lr_min) * (power ** (share + 1) - power) / (power**2 - power)
 
 
+def period_of(epoch: int, epochs: int, first: int, factor: int) -> tuple[int, int]:
+    """The epoch within its period, and how long that is: `first`, then ever longer by `factor`.
+
+    If `first` is 0, all epochs are one period.
+    """
+    if first == 0:
+        return epoch, epochs
+    while epoch >= first:
+        epoch, first = epoch - first, first * factor
+    return epoch, first
+
+
 def draw_indices(config: ImagesConfig, data: DataSet, generator: torch.Generator) -> Tensor:
     """Indices of as many training images as the config asks for, drawn at random."""
     number = len(data.train)

@@ -52,8 +52,9 @@ class EpochRecord(_Record):
     `scores` are by name, as far as they were measured. A search has "weights" (images that trained
     the network's weights), "architecture" (images that trained architecture weights; not in grace
     epochs) and "validation" (the architecture half after the epoch). A training has "training"
-    (varied images, dropped paths included) and "test" (the weights of the final model, after the
-    epoch). The first is always of the images that trained the weights.
+    (varied images, dropped paths included), "validation" if it has such a part, and "test" (the
+    weights of the final model, after the epoch), unless an epoch's weights are to be chosen. The
+    first is always of the images that trained the weights.
     """
 
     type: Literal["epoch", "training"]
@@ -66,6 +67,11 @@ class EpochRecord(_Record):
     architecture_lr: float | None = None  # That of the last architecture step, if there was one.
     derived: DerivedGenotype | None = None  # A search has it unless all its weights are equal.
     stopped_candidates: int | None = None  # Of a search that stops them one by one.
+    # Of ENAS: of what the controller wrote after the epoch, the mean score and the mean entropy of
+    # its choices; and the baseline of its rewards in the end.
+    controller_score: float | None = None
+    controller_entropy: float | None = None
+    controller_baseline: float | None = None
     curvature: float | None = None  # Of a search that measures it, where it was due.
     drop_path: float | None = None  # Drop-path probability of a training.
     batch: int  # Batch size at the epoch's end.
@@ -74,6 +80,16 @@ class EpochRecord(_Record):
     images_per_second: float
     memory: float  # Peak, in bytes.
     seconds_for: dict[str, float]  # The seconds by what they were spent on, such as "data".
+
+
+# Fields of an epoch that only some searches have: numbers about their architecture.
+OPTIONAL = (
+    "curvature",
+    "stopped_candidates",
+    "controller_score",
+    "controller_entropy",
+    "controller_baseline",
+)
 
 
 class BatchRecord(_Record):
@@ -255,6 +271,14 @@ class TruthRecord(_Record):
     truth: dict[str, Any]
 
 
+class StartedFrom(_Record):
+    """The trained model whose weights a training started with, and what did not come from it."""
+
+    model: str  # as it was named
+    weights_sha256: str
+    new: list[str]  # parts with weights of their own, such as "classifier"
+
+
 class TrainedRecord(_Record):
     """The end of a training. `confusion[i][j]` counts test images of class i taken for class j."""
 
@@ -267,6 +291,10 @@ class TrainedRecord(_Record):
     class_names: list[str]
     confusion: list[list[int]]
     seconds: float  # duration of the whole training
+    started_from: StartedFrom | None = None
+    class_weights: list[float] | None = None  # of the loss, if classes had any
+    validation: Score | None = None  # of the saved model, if there was a validation part
+    kept_epoch: Count | None = None  # the epoch of the saved weights, if it was chosen
 
 
 _EndRecord = GenotypeRecord | TruthRecord | TrainedRecord
@@ -305,6 +333,9 @@ class _SearchEpochLine(_Record):
     architecture_lr: float | None = None
     derived: DerivedGenotype | None = None
     stopped_candidates: int | None = None
+    controller_score: float | None = None
+    controller_entropy: float | None = None
+    controller_baseline: float | None = None
     curvature: float | None = None
     batch: int
     weights: Score
@@ -326,6 +357,7 @@ class _TrainingEpochLine(_Record):
     drop_path: float
     batch: int
     training: Score
+    validation: Score | None = None
     test: Score | None
     seconds: float
     images_per_second: float

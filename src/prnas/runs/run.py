@@ -99,14 +99,7 @@ class Run(ABC, Generic[C, S, R]):
             self.epoch_images // processes.size,
             processes.broadcast(folder.batch_decisions() if folder and context.replay else {}),
         )
-        images = config.images
-        self.augmentation = Augmentation(
-            images.flip,
-            images.crop_padding,
-            images.cutout,
-            self.normalization,
-            images.padding_color,
-        )
+        self.augmentation = Augmentation.of(config.images, self.normalization)
         self.resumed = checkpoint is not None
         self.records: list[Record] = []  # the records of a run that has no folder
         self.last_images: dict[str, Tensor] = {}  # images of the step under way, by part
@@ -131,6 +124,10 @@ class Run(ABC, Generic[C, S, R]):
     @abstractmethod
     def prepare(cls, config: C, data: DataSet, num_processes: int) -> dict[str, Tensor]:
         """The training images of each part of a step; a `UserError` if they cannot be used."""
+
+    @classmethod
+    def check_start(cls, config: C, data: DataSet) -> None:
+        """A `UserError` if what only a new run needs, and a resumed one does not, is not there."""
 
     @classmethod
     @abstractmethod

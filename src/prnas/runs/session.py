@@ -60,7 +60,7 @@ def start_run(
     chosen by the images, are for callbacks.
     """
     create = partial(RunFolder.create, runs, name, recipe or config.task) if runs else None
-    return _run(kind, config, processes, callbacks, create, probe, reasons=reasons)
+    return _run(kind, config, processes, callbacks, create, probe, new=True, reasons=reasons)
 
 
 def resume_run(
@@ -91,6 +91,7 @@ def _run(
     open_folder: Callable[[C, Session], RunFolder] | None,
     probe: MemoryProbe | None,
     replay: bool = True,
+    new: bool = False,
     reasons: tuple[tuple[str, str], ...] = (),
 ) -> R:
     """Run from wherever the folder stands to the end. Only the first process has callbacks."""
@@ -126,6 +127,8 @@ def _run(
         limit = None if limit is None else limit * 1e9
         data = load(config.images, processes.device, say, free_memory(processes.local_size, limit))
         indices = kind.prepare(config, data, processes.size)
+        if new:
+            kind.check_start(config, data)
         batch = min(config.batch.max, len(indices[kind.weights_part]))
         config = _with_threads(config, processes, batch * kind.image_macs(config, data))
         threads = config.compute.threads

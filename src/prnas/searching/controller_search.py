@@ -44,16 +44,19 @@ class ControllerSearch(Searcher):
         )
         self.baseline = 0.0
         self.entropy = 0.0
+        self.learns = True  # or it only writes
         self._written: tuple[tuple[int, ...], float] | None = None  # what was asked for
         self._batch: list[Experience] = []
 
-    def write(self) -> Written:
-        """A cell, drawn from what the controller has learnt."""
-        return self.controller.written(self._drawn)
+    def write(self, generator: Random | None = None) -> Written:
+        """A cell, drawn from what the controller has learnt; by a `generator` of one's own."""
+        source = generator or self.generator
 
-    def _drawn(self, logs: Tensor) -> int:
-        (index,) = self.generator.choices(range(len(logs)), logs.exp().tolist())
-        return index
+        def drawn(logs: Tensor) -> int:
+            (index,) = source.choices(range(len(logs)), logs.exp().tolist())
+            return index
+
+        return self.controller.written(drawn)
 
     @torch.no_grad()
     def _propose(self) -> Proposal:
@@ -64,6 +67,9 @@ class ControllerSearch(Searcher):
 
     def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
         assert self._written is not None
+        if not self.learns:
+            self._written = None
+            return
         settings = self.settings
         reward = evaluated.score + settings.entropy * (self.entropy or 0.0)
         self._batch.append(Experience(*self._written, reward - self.baseline))
@@ -73,7 +79,8 @@ class ControllerSearch(Searcher):
             return
         for _ in range(settings.passes if settings.update == "ppo" else 1):
             self.optimizer.zero_grad()
-            self.loss(self._batch).backward()
+            with torch.enable_grad():
+                self.loss(self._batch).backward()
             self.optimizer.step()
         self._batch = []
 
@@ -114,6 +121,7 @@ class ControllerSearch(Searcher):
         with torch.no_grad():
             for weight, values in zip(weights, state["controller"], strict=True):
                 weight.copy_(_like(weight, values))
+        self.optimizer.state.clear()
         for weight, moments in zip(weights, state["adam"], strict=True):
             if moments is not None:
                 step = torch.tensor(float(moments["step"]))

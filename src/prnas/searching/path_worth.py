@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from prnas.config.architecture import SAMPLING
 from prnas.nets.paths import Omitted
 from prnas.nets.removal import pass_costs
 from prnas.searching.budget import TRAINING, cycle_work
@@ -59,7 +60,7 @@ class PathJudge:
         _, height, width = search.data.shape
         overhead = pass_costs(search.state.supernet, (height, width)).overhead
         size = max(len(self.pools.cell(role).edges[i].candidates) for role, i in self._edges)
-        if config.architecture.step == "sampled":
+        if config.architecture.step in SAMPLING:
             batch = config.batch.min
             steps = search.epoch_images * cycle.epochs / batch
             work = steps * TRAINING * (batch + overhead) / size

@@ -14,7 +14,13 @@ from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
 from prnas.runs.next_training import next_training
-from prnas.runs.preparation import check_sizes, draw_indices, power_cosine, torch_generator
+from prnas.runs.preparation import (
+    check_sizes,
+    draw_indices,
+    period_of,
+    power_cosine,
+    torch_generator,
+)
 from prnas.runs.records import (
     CycleRecord,
     EpochRecord,
@@ -138,6 +144,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def lr(self) -> float:
         weights = self.config.weights
         epoch, epochs = self.state.position.epoch, self.state.cycle.epochs
+        again = (weights.restart_epochs, weights.restart_factor)
+        epoch, epochs = period_of(epoch, epochs, *again)
         course = (weights.cosine_power, weights.warmup_epochs)
         return power_cosine(weights.lr, weights.lr_min, epoch, epochs, *course)
 
@@ -169,6 +177,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             supernet = state.supernet
             supernet.relaxation.progress = self.progress
             supernet.relaxation.end_epoch(supernet.all_architecture_weights())
+        with state.timed(self.step.ends_with), no_grad():
             self.step.end_epoch()
         facts: dict[str, Any] = {"architecture_lr": state.epoch.architecture_lr}
         facts |= self.step.facts()

@@ -1,21 +1,17 @@
 """A searcher on the supernet that a search has trained: cells are scored with shared weights."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
-from prnas.data.augment import plain
-from prnas.io.memory import is_out_of_memory
-from prnas.nets.cell_paths import cell_scores
-from prnas.runs import faults
 from prnas.runs.preparation import torch_generator
 from prnas.runs.records import EvaluationRecord
 from prnas.searchers.base import Evaluated
 from prnas.searchers.cells import CellSpace
 from prnas.searching.asking import Asking, make_searcher
+from prnas.searching.cell_accuracy import Batch, batches_of, fetched, num_correct
 from prnas.searching.cycle_end import Decision
 from prnas.space.change import CellChange, Change, EdgeChange, Pruned
 from prnas.space.genotype import Genotype
@@ -40,40 +36,21 @@ class SupernetScorer:
         batch = min(search.config.validation.batch, len(order))
         few = order[: search.config.searcher.supernet.batches * batch]
         self.search, self.num_images, self.num_all = search, len(few), len(order)
-        self._few, self._all = _batches(few, batch), _batches(order, batch)
-        self._kept: list[tuple[Tensor, Tensor]] = []  # the few batches of this process
+        share = slice(search.processes.rank, None, search.processes.size)
+        self._few, self._all = batches_of(few, batch)[share], batches_of(order, batch)[share]
+        self._kept: list[Batch] = []  # the few batches of this process
 
     def accuracy(self, genotype: Genotype, whole: bool = False) -> float:
         """On some images, or on the `whole` architecture half."""
-        processes = self.search.processes
-        correct = 0
-        for images, labels in self._fetched(self._all) if whole else self._few_images():
-            try:
-                with processes.autocast():
-                    scores = cell_scores(self.search.state.supernet, images, labels, [genotype])
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error):
-                    raise
-                raise faults.out_of_memory(self.search) from None
-            correct += int(scores.correct.sum())
-        (total,) = processes.sum([float(correct)])
+        batches = fetched(self.search, self._all) if whole else self._few_images()
+        correct = num_correct(self.search, genotype, batches)
+        (total,) = self.search.processes.sum([float(correct)])
         return total / (self.num_all if whole else self.num_images)
 
-    def _few_images(self) -> Sequence[tuple[Tensor, Tensor]]:
+    def _few_images(self) -> Sequence[Batch]:
         if not self._kept:
-            self._kept = list(self._fetched(self._few))
+            self._kept = list(fetched(self.search, self._few))
         return self._kept
-
-    def _fetched(self, batches: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
-        search, images = self.search, self.search.data.train
-        for indices in batches[search.processes.rank :: search.processes.size]:
-            pixels = plain(images.fetch(indices), search.normalization).to(search.processes.dtype)
-            yield pixels, images.labels[indices].to(pixels.device)
-
-
-def _batches(indices: Tensor, size: int) -> Sequence[Tensor]:
-    """Batches of at most that size, which differ by one image at most."""
-    return torch.tensor_split(indices, -(-len(indices) // size))
 
 
 class CellChoice:
@@ -90,7 +67,9 @@ class CellChoice:
         config = search.config
         self.search, self.scorer = search, SupernetScorer(search)
         space = CellSpace.of_pools(pools, config.network.output)
-        searcher = make_searcher(config.searcher, space, config.seed)
+        searcher = search.step.searcher(space)
+        if searcher is None:
+            searcher = make_searcher(config.searcher, space, config.seed)
         self.asking = Asking(searcher, config.searcher.budget, self.scorer.num_images, saved)
         self.finalists: list[Evaluated] = []  # the best so far
         self.scores: list[float] = []  # of the finalists, on the whole half

@@ -37,6 +37,42 @@ class ZooEntry:
     source: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A published cell that a genotype cannot hold, by its numbers and the reason."""
+
+    title: str
+    citation: str
+    reference: str
+    cifar10_error: Error
+    published_parameters: float
+    gpu_days: float
+    reason: str
+
+    def __str__(self) -> str:
+        mean, spread = self.cifar10_error
+        error = f"{mean:.2f}" if spread is None else f"{mean:.2f} ± {spread:.2f}"
+        return (
+            f"{self.title} ({self.citation}, {self.reference}; CIFAR-10 {error} %, "
+            f"{self.published_parameters} M parameters, {self.gpu_days:g} GPU days) is known by "
+            f"its numbers only: {self.reason}"
+        )
+
+
+ABSENT: dict[str, Absent] = {
+    "amoebanet-b": Absent(
+        "AmoebaNet-B",
+        "Real, Aggarwal, Huang and Le, AAAI 2019",
+        "arXiv:1802.01548",
+        (2.55, 0.05),
+        2.8,
+        3150,
+        "its cells have plain 1x1 and 3x3 convolutions and a 2x2 max-pooling, and one's output "
+        "names an input of the cell, which a genotype cannot hold",
+    )
+}
+
+
 @cache
 def entries() -> dict[str, ZooEntry]:
     """Every entry by name."""
@@ -52,6 +88,8 @@ def names() -> list[str]:
 
 def entry(name: str) -> ZooEntry:
     """A published cell with its results; an unknown name is answered with the known ones."""
+    if name in ABSENT:
+        raise FormatError([str(ABSENT[name])])
     if name not in entries():
         message = f"no published cell is called '{name:.60}'."
         raise FormatError([message + suggestion(name, names())])
@@ -75,4 +113,20 @@ def _genotype(value: Any) -> Genotype:
 # A genotype as a field of another value: read from JSON or by a published name, written as JSON.
 GenotypeField = Annotated[
     Genotype, BeforeValidator(_genotype), PlainSerializer(Genotype.to_json, dict[str, Any])
+]
+
+
+def _optional_genotype(value: Any) -> Genotype | None:
+    return None if value is None else _genotype(value)
+
+
+def _optional_json(genotype: Genotype | None) -> dict[str, Any] | None:
+    return None if genotype is None else genotype.to_json()
+
+
+# The same where a network may have no cells.
+OptionalGenotypeField = Annotated[
+    Genotype | None,
+    BeforeValidator(_optional_genotype),
+    PlainSerializer(_optional_json, dict[str, Any] | None),
 ]

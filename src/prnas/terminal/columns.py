@@ -75,9 +75,19 @@ TRAINING = (
 )
 
 
+# Of a training with a validation part: its accuracy takes the place of the batch size.
+VALIDATED = tuple(
+    Column("valid", 6, 0, lambda record, _: _accuracy(record, "validation"))
+    if column is _BATCH
+    else column
+    for column in TRAINING
+)
+
+
 def columns_for(start: RunStart, width: int) -> list[Column]:
     """The columns of a run's epochs that a terminal of that width has room for."""
-    columns = list(SEARCH if start.is_search else TRAINING)
+    training = VALIDATED if start.validation_images else TRAINING
+    columns = list(SEARCH if start.is_search else training)
     while len(columns) > 1 and len(headings(columns)) > width:
         columns.remove(max(columns, key=lambda column: column.rank))
     return columns

@@ -79,7 +79,8 @@ def kept_limits(fit: FitRecord) -> str:
 
 def _show_training(result: RetrainResult) -> None:
     pairs = [
-        ("test error", f"{exact_percent(result.test_error)} ({_mean_of(result.averaged_epochs)})"),
+        ("test error", f"{exact_percent(result.test_error)} ({_weights_of(result)})"),
+        *_validation(result),
         *_size(result),
         ("time", duration(result.seconds)),
     ]
@@ -96,7 +97,7 @@ def show_seeds(seeds: SeedsResult) -> None:
     show("", table(["seed", "test error", "time"], rows, right=(0, 1, 2)))
     spread = "" if seeds.deviation is None else f" ± {100 * seeds.deviation:.2f}"
     mean = "mean ± standard deviation" if spread else "mean"
-    of_seeds = f"{mean} over {counted(number, 'seed')}, each the {_mean_of(first.averaged_epochs)}"
+    of_seeds = f"{mean} over {counted(number, 'seed')}, each the {_weights_of(first)}"
     pairs = [
         ("test error", f"{100 * seeds.mean:.2f}{spread} % ({of_seeds})"),
         *_size(first),
@@ -114,7 +115,18 @@ def show_seeds(seeds: SeedsResult) -> None:
         show_next(f"prnas evaluate {shlex.quote(str(first.folder))}", logged=True)
 
 
-def _mean_of(epochs: int) -> str:
+def _validation(result: RetrainResult) -> Facts:
+    score = result.validation
+    if score is None:
+        return []
+    return [("validation", f"error {exact_percent(1 - score.accuracy)}, {score.images:,} images")]
+
+
+def _weights_of(result: RetrainResult) -> str:
+    """What a test error is of."""
+    if result.kept_epoch is not None:
+        return f"weights of epoch {result.kept_epoch}, the best by validation"
+    epochs = result.averaged_epochs
     return "last epoch" if epochs == 1 else f"mean of the last {epochs} epochs"
 
 

@@ -27,7 +27,10 @@ def start_lines(start: RunStart, title: str) -> list[str]:
         what = f"search on {images}: {counted(len(start.epochs_of_cycles), 'cycle')}"
         network = f"supernet of {start.num_parameters:,} parameters"
     else:
-        what = f"training on {images}: {start.train_images:,} images, {start.test_images:,} to test"
+        validation = start.validation_images
+        more = f"{validation:,} to validate, " if validation else ""
+        what = f"training on {images}: {start.train_images:,} images, {more}"
+        what += f"{start.test_images:,} to test"
         macs = f"{(start.macs or 0) / 1e6:,.1f} million multiply-accumulates an image"
         network = f"network of {start.num_parameters:,} parameters, {macs}"
     processes = f", {start.world_size} processes" if start.world_size > 1 else ""
@@ -35,7 +38,7 @@ def start_lines(start: RunStart, title: str) -> list[str]:
     lines = [what, f"{start.device}{processes}; {network}"]
     if start.folder is not None:
         lines.append(f"run folder {start.folder}")
-    lines += reason_lines(start.reasons)
+    lines += [*start.notes, *reason_lines(start.reasons)]
     if start.resumed:
         cycle = f"cycle {start.cycle}, " if start.is_search else ""
         epoch = "its end" if start.at_end_of_cycle else f"epoch {start.epoch}"

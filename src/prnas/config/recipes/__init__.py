@@ -19,7 +19,7 @@ def names(task: str = "") -> list[str]:
     """The names of the shipped recipes; only those for `task` if it is given."""
     entries = (item.name for item in files("prnas.config.recipes").iterdir())
     shipped = sorted(name.removesuffix(".yaml") for name in entries if name.endswith(".yaml"))
-    return [name for name in shipped if task in ("", task_of(parse_yaml(_text(name))))]
+    return [name for name in shipped if not task or task_of(parse_yaml(_text(name))) == task]
 
 
 def task_of(data: Any) -> str:

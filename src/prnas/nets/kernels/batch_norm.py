@@ -6,12 +6,14 @@ exactly what the definition says, but for rounding.
 """
 # pyright: reportIncompatibleMethodOverride=false
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from prnas.nets.kernels.autograd import by_hand, differentiable
 from prnas.nets.kernels.layouts import as_images, as_matrix, is_channels_last
@@ -127,6 +129,23 @@ class FrozenStatistics:
     def __exit__(self, *_: object) -> None:
         for bn, buffers in zip(self.norms, self._saved.pop(), strict=True):
             bn._buffers.update(buffers)
+
+
+def recomputed(
+    function: Callable[..., Tensor], modules: Sequence[nn.Module], *arguments: Any
+) -> Tensor:
+    """What `function` makes by these modules; the backward pass computes it once more.
+
+    It saves its arguments only. Nothing random may happen in it.
+    """
+    output = checkpoint(
+        function,
+        *arguments,
+        use_reentrant=False,
+        preserve_rng_state=False,
+        context_fn=lambda: (nullcontext(), FrozenStatistics(modules)),
+    )
+    return cast(Tensor, output)
 
 
 class _Normalise(torch.autograd.Function):

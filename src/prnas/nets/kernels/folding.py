@@ -37,7 +37,7 @@ class ScaledProduct(ABC):
     ) -> None:
         self.matrix, self.scale, self.bn, self.training = matrix, scale, bn, training
         self.num_pixels = pixels.shape[0]
-        self.remember(pixels)
+        self.prepare(pixels)
         if training:
             self.measure(pixels)
         else:
@@ -66,11 +66,8 @@ class ScaledProduct(ABC):
         `grad_sum`: `grad` summed over its pixels, if known.
         """
 
-    def forget(self) -> None:  # noqa: B027
-        """Let go of what is as large as the images."""
-
-    def remember(self, pixels: Tensor) -> None:  # noqa: B027
-        """Compute it again."""
+    def prepare(self, pixels: Tensor) -> None:  # noqa: B027
+        """What else is as large as the images."""
 
 
 def product(
@@ -281,10 +278,7 @@ class DirectBN(ScaledProduct):
             return self.raw * self.scaled
         return total.addcmul_(self.raw, self.scaled)
 
-    def forget(self) -> None:
-        del self.raw
-
-    def remember(self, pixels: Tensor) -> None:
+    def prepare(self, pixels: Tensor) -> None:
         self.raw = torch.mm(pixels, self.matrix.t())
 
     def backward(

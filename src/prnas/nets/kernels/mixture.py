@@ -4,7 +4,7 @@ The candidates of a node are not modules that run one by one. Features of a sour
 its pools) are computed once for all edges that leave it; every candidate's last pointwise product,
 BN and mixing weight are folded (see `prnas.nets.kernels.folding`) and added straight into the node.
 Saved for the backward pass is each link's input and depthwise output, or, with `recompute`,
-only the features and small matrices.
+only the features.
 """
 # pyright: reportIncompatibleMethodOverride=false
 
@@ -48,7 +48,7 @@ class MixedCandidate:
 
 @dataclass(slots=True)
 class _SavedLink:
-    """A link's part of the forward pass. To recompute it, all but the product is dropped."""
+    """A link's part of the forward pass."""
 
     product: ScaledProduct
     x: Tensor | None  # `None` where it follows cheaply from the link before
@@ -78,18 +78,10 @@ class _Mixture(Function):
         recompute: bool,
         *tensors: Tensor,
     ) -> Tensor:
-        ctx.candidates, ctx.recompute = candidates, recompute
+        ctx.candidates, ctx.training, ctx.recompute = candidates, training, recompute
         ctx.save_for_backward(*tensors)
-        edges = {each.edge for each in candidates if each.edge is not None}
-        mixing = {edge: tensors[edge].unbind() for edge in edges}
-        weights = [
-            None if each.edge is None else mixing[each.edge][each.index] for each in candidates
-        ]
-        ctx.chains = [[] for _ in candidates]
-        runs = [
-            _Run(each.chain, tensors[each.feature], weight, chain)
-            for each, weight, chain in zip(candidates, weights, ctx.chains, strict=True)
-        ]
+        runs = _runs(candidates, tensors)
+        ctx.runs = [] if recompute else runs
         if not recompute:
             _run_chains(runs, training)
         sums: dict[int, Tensor] = {}  # sums by the number of phases
@@ -115,9 +107,13 @@ class _Mixture(Function):
                 sums[phases] = as_images(product.add_to(None, last.pixels), last.read)
             biases.append(product.bias)
             if recompute:
-                for saved in chain:
-                    del saved.x, saved.read, saved.pixels
-                    saved.product.forget()
+                # Nothing stays, not even small matrices: between the large tensors that come and
+                # go, they would tear the heap into pieces that no large one fits into.
+                if training:
+                    update_running_statistics(products)
+                products.clear()
+                chain.clear()
+                del last, product
         if training and products:
             update_running_statistics(products)
         return _total(sums, biases)
@@ -125,22 +121,26 @@ class _Mixture(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
-        if ctx.chains is None:
+        if ctx.runs is None:
             raise RuntimeError("a supernet's graph can be differentiated only once")
         grad = grad.contiguous(memory_format=torch.channels_last)
         tensors: tuple[Tensor, ...] = ctx.saved_tensors
         node = _Backward(tensors, ctx.needs_input_grad[3:], grad)
-        if not ctx.recompute:
-            node.fold(ctx.candidates, ctx.chains)
-        for candidate, chain in zip(ctx.candidates, ctx.chains, strict=True):
-            if chain:
+        if ctx.recompute:
+            node.make_room(ctx.candidates)
+            runs = _runs(ctx.candidates, tensors)
+        else:
+            runs = ctx.runs
+            node.fold(ctx.candidates, [run.chain for run in runs])
+        for candidate, run in zip(ctx.candidates, runs, strict=True):
+            if run.links:
                 if ctx.recompute:
-                    _compute_again(candidate.chain, tensors[candidate.feature], chain)
-                node.chain(candidate, chain)
-                chain.clear()  # the large tensors go now, not when the graph does
+                    _run_chains([run], ctx.training)
+                node.chain(candidate, run.chain)
+                run.chain.clear()  # the large tensors go now, not when the graph does
             else:
                 node.plain(candidate)
-        ctx.chains = None
+        ctx.runs = None
         return None, None, None, *node.result()
 
 
@@ -151,6 +151,16 @@ class _Run(NamedTuple):
     x: Tensor
     weight: Tensor | None
     chain: list[_SavedLink]
+
+
+def _runs(candidates: Sequence[MixedCandidate], tensors: Sequence[Tensor]) -> list[_Run]:
+    edges = {each.edge for each in candidates if each.edge is not None}
+    mixing = {edge: tensors[edge].unbind() for edge in edges}
+    weights = [None if each.edge is None else mixing[each.edge][each.index] for each in candidates]
+    return [
+        _Run(each.chain, tensors[each.feature], weight, [])
+        for each, weight in zip(candidates, weights, strict=True)
+    ]
 
 
 def _run_chains(runs: Sequence[_Run], training: bool) -> None:
@@ -196,10 +206,25 @@ class _Backward:
         self.tensors, self.needed, self.grad = tensors, needed, grad
         self.grad_sum = as_matrix(grad).sum(0)
         self.by_phases = {1: grad}
-        self.strips: defaultdict[int, Strips] = defaultdict(dict)
+        self.strips: Strips = {}
+        self.striped: int | None = None  # the feature that the strips are of
         self.gradients: list[Tensor | None] = [None] * len(tensors)
         self.mixing: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)
         self.along: list[tuple[int, int, Tensor]] = []  # edge, index, and what adds up to its own
+        self.room: dict[int, Tensor] = {}  # memory for gradients of parameters
+
+    def make_room(self, candidates: Sequence[MixedCandidate]) -> None:
+        """Take the memory of all parameters' gradients at once, before large tensors come and go.
+
+        Taken one by one between those, they would tear the heap into pieces: on a CPU the peak was
+        a fifth higher.
+        """
+        first = min((each.first for each in candidates), default=len(self.tensors))
+        needed = [index for index in range(first, len(self.tensors)) if self.needed[index]]
+        sizes = [self.tensors[index].numel() for index in needed]
+        pieces = self.grad.new_empty(sum(sizes)).split(sizes)
+        for index, piece in zip(needed, pieces, strict=True):
+            self.room[index] = piece.view(self.tensors[index].shape)
 
     def in_phases(self, phases: int) -> Tensor:
         """The node's gradient."""
@@ -254,11 +279,16 @@ class _Backward:
             if x is None:
                 x = _next_input(chain[index - 1], links[index - 1], link)
             need_x = not first or self.needed[feature]
-            strips = self.strips[feature] if first else {}
+            if first and feature != self.striped:
+                self.strips, self.striped = {}, feature
+            strips = self.strips if first else {}
             by_read = as_images(by_input, saved.read)
             grad, by_parameters = link.backward(by_read, by_matrix, x, need_x, strips)
             if by_parameters is not None:
-                self.gradients[parameters] = by_parameters
+                self.gradients[parameters] = [
+                    self.room[each].copy_(gradient) if self.room else gradient
+                    for each, gradient in enumerate(by_parameters, parameters.start)
+                ]
             if not first:
                 assert grad is not None
                 grad = next_input_gradient(grad, x, links[index - 1].phases, link.phases)
@@ -287,12 +317,3 @@ class _Backward:
             if tensor.ndim == 1 and self.needed[index] and self.gradients[index] is None:
                 self.gradients[index] = torch.zeros_like(tensor)  # an edge of nothing but 'zero'
         return self.gradients
-
-
-def _compute_again(links: Sequence[Link], x: Tensor, chain: list[_SavedLink]) -> None:
-    for index, (link, saved) in enumerate(zip(links, chain, strict=True)):
-        saved.x, saved.read = x, link.before_product(x)
-        saved.pixels = as_matrix(saved.read)
-        saved.product.remember(saved.pixels)
-        if index < len(links) - 1:
-            x = _next_input(saved, link, links[index + 1])

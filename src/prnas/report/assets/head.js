@@ -53,7 +53,8 @@ export function factList(facts) {
 function networkTiles(network, next) {
   if (!network) return [];
   const size = next ? "when trained next: " : network.paper ? "paper's size: " : "";
-  const shape = network.channels && network.cells ? [`${network.channels} channels, ${network.cells} cells`] : [];
+  const cells = network.blocks ? "blocks" : "cells";
+  const shape = network.channels && network.cells ? [`${network.channels} channels, ${network.cells} ${cells}`] : [];
   const assumed = network.assumed ? " assumed" : "";
   const classes = network.classes ? [`${plural(network.classes, "class", "classes")}${assumed}`] : [];
   const [height, width] = Array.isArray(network.image) ? network.image : [network.image, network.image];
@@ -67,7 +68,8 @@ function networkTiles(network, next) {
 function runTiles(run) {
   const { done, planned } = run;
   const cycles = run.kind === "search" && !run.by_table ? plural(run.schedule.length, "cycle") : null;
-  const averaged = run.averaged_epochs ? `mean of the last ${plural(run.averaged_epochs, "epoch")}` : "so far";
+  const mean = run.averaged_epochs ? `mean of the last ${plural(run.averaged_epochs, "epoch")}` : "so far";
+  const averaged = run.kept_epoch ? `weights of epoch ${run.kept_epoch}, the best by validation` : mean;
   const last = run.searcher?.finalists.length ? "of the best finalist" : "of the best cell";
   const result = run.by_table
     ? tile("Score", show.exactPercent(run.searcher?.best), "validation after 12 epochs, of the best cell")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from prnas.config import architecture as config
 from prnas.nets.relaxations import relaxation_type
 from prnas.searching.steps.base import Part, SearchStep
+from prnas.searching.steps.enas import EnasStep
 from prnas.searching.steps.first_order import FirstOrderStep, WeightStep
 from prnas.searching.steps.multinomial import MultinomialStep
 from prnas.searching.steps.oles import OlesStep
@@ -41,6 +42,7 @@ _CLASSES: dict[str, type[SearchStep]] = {
         OneLevelStep,
         MultinomialStep,
         OlesStep,
+        EnasStep,
     )
 }
 

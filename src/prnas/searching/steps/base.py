@@ -9,6 +9,8 @@ from torch.nn import functional as F
 
 from prnas.nets.relaxations.base import Part
 from prnas.runs.attempt import Outcome
+from prnas.searchers.base import Searcher
+from prnas.searchers.cells import CellSpace
 
 if TYPE_CHECKING:
     from prnas.searching.search import Search
@@ -25,6 +27,7 @@ class SearchStep(ABC):
     # and a backward pass with the gradients of the network's weights, as measured on a CPU.
     architecture_cost: ClassVar[float] = 0.5  # without the gradients of the network's weights
     weights_cost: ClassVar[float] = 1.0
+    ends_with: ClassVar[str] = "other"  # what the seconds of `end_epoch` were spent on
 
     def __init__(self, search: "Search") -> None:
         self.search = search
@@ -110,6 +113,10 @@ class SearchStep(ABC):
     def facts(self) -> dict[str, Any]:
         """More fields of an epoch's record."""
         return {}
+
+    def searcher(self, space: CellSpace) -> Searcher | None:
+        """The searcher that it has trained to choose among the cells of a space, if it has."""
+        return None
 
     def state(self) -> dict[str, Any]:
         """Plain data that a checkpoint holds, beside what is in the supernet and its optimizers."""

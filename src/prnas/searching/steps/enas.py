@@ -1,0 +1,124 @@
+"""ENAS (Pham et al., 2018): weights are trained by what a controller writes, and it by them."""
+
+from collections.abc import Mapping
+from random import Random
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from prnas.nets.cell_paths import cell_logits
+from prnas.nets.removal import undisturbed
+from prnas.runs.run import Stopped
+from prnas.searchers.base import Searcher
+from prnas.searchers.cells import CellSpace
+from prnas.searching.cell_accuracy import BatchAccuracy
+from prnas.searching.controller_search import ControllerSearch
+from prnas.searching.steps.first_order import WeightStep
+from prnas.space.genotype import Genotype
+
+if TYPE_CHECKING:
+    from prnas.searching.search import Search
+
+
+class EnasStep(WeightStep):
+    """Each step trains the weights of a cell that the controller writes anew.
+
+    After every epoch but grace epochs it is the controller's turn: its rewards are the accuracies
+    of what it writes, each on another batch of the architecture half, by the statistics of that
+    batch. In the end the cells that it writes are scored, and it learns no more.
+    """
+
+    name = "enas"
+    architecture_cost = 0.1
+    weights_cost = 0.25
+    ends_with = "architecture"
+
+    def __init__(self, search: "Search") -> None:
+        super().__init__(search)
+        self._facts: dict[str, Any] = {}
+        self.start_cycle()
+
+    def start_cycle(self) -> None:
+        """Other candidates need another controller."""
+        config, state = self.search.config, self.search.state
+        space = CellSpace.of_pools(state.supernet.pools, config.network.output)
+        generator = Random(f"{config.seed}/controller/{state.position.cycle}")
+        self.policy = ControllerSearch(space, generator, config.searcher.controller)
+        self.accuracy = BatchAccuracy(self.search)
+
+    @torch.no_grad()
+    def cell(self, purpose: str, number: int) -> Genotype:
+        """What the controller would write now; the same for the same purpose and number."""
+        cycle = self.search.state.position.cycle
+        drawn_by = Random(f"{self.search.config.seed}/{purpose}/{cycle}/{number}")
+        return self.policy.write(drawn_by).genotype
+
+    def logits(self, images: Tensor) -> Tensor:
+        state = self.search.state
+        cell = self.cell("write", state.position.cycle_step)
+        return cell_logits(state.supernet, images, cell, state.generators["dropout"])
+
+    def validated(self) -> nn.Module:
+        return ValidatedCells(self)
+
+    def end_epoch(self) -> None:
+        self._facts = {}
+        if self.search.grace:
+            return
+        before = self.policy.state()
+        try:
+            self._train_controller()
+        except Stopped:
+            # So that what is saved is the end of the epoch's last step: all else comes again.
+            self.policy.load_state(before)
+            raise
+
+    def _train_controller(self) -> None:
+        policy, settings = self.policy, self.search.config.searcher.controller
+        scores: list[float] = []
+        entropies: list[float] = []
+        for _ in range(settings.updates):
+            for _ in range(settings.batch):
+                cell = policy.ask()
+                entropies.append(policy.entropy or 0.0)
+                scores.append(self.accuracy(cell, policy.num_evaluations))
+                policy.tell(cell, scores[-1])
+            self.search.stop_on_signal()
+        self._facts = {
+            "controller_score": fmean(scores),
+            "controller_entropy": fmean(entropies),
+            "controller_baseline": policy.baseline,
+        }
+
+    def facts(self) -> dict[str, Any]:
+        return self._facts
+
+    def searcher(self, space: CellSpace) -> Searcher:
+        settings, seed = self.search.config.searcher.controller, self.search.config.seed
+        found = ControllerSearch(space, Random(f"{seed}/searcher"), settings)
+        found.controller.load_state_dict(self.policy.controller.state_dict())
+        found.learns = False
+        return found
+
+    def state(self) -> dict[str, Any]:
+        return {"policy": self.policy.state()}
+
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        self.policy.load_state(saved["policy"])
+
+
+class ValidatedCells(nn.Module):
+    """Every batch of a validation takes another cell, normalised by its own statistics."""
+
+    def __init__(self, step: EnasStep) -> None:
+        super().__init__()
+        self.supernet = step.search.state.supernet
+        self._step, self._number = step, 0
+
+    def forward(self, images: Tensor) -> Tensor:
+        cell = self._step.cell("validation", self._number)
+        self._number += 1
+        with undisturbed(self.supernet, training=True):
+            return cell_logits(self.supernet, images, cell)
