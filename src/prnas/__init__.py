@@ -7,8 +7,10 @@ if TYPE_CHECKING:
     from prnas.config.retrain import RetrainConfig
     from prnas.config.search import SearchConfig
     from prnas.exporting.export import export
+    from prnas.io.errors import FormatError, UserError
     from prnas.models.model import Model, load
     from prnas.nets.network import build
+    from prnas.report.recorded_run import RecordedRun, read_run
     from prnas.retraining.api import retrain
     from prnas.runs.events import Callback, RetrainResult, SearchResult, TrainingCallback
     from prnas.searching.api import search
@@ -17,17 +19,20 @@ if TYPE_CHECKING:
     from prnas.space.operations import Conv, Pool, Skip, Zero
 
 __version__ = "0.1.0.dev0"
-__all__ = ["Callback", "Cell", "Conv", "Edge", "Genotype", "Model", "Pool", "RetrainConfig"]
-__all__ += ["RetrainResult", "SearchConfig", "SearchResult", "Skip", "TrainingCallback", "Zero"]
-__all__ += ["__version__", "build", "export", "load", "retrain", "search", "zoo"]
+__all__ = ["Callback", "Cell", "Conv", "Edge", "FormatError", "Genotype", "Model", "Pool"]
+__all__ += ["RecordedRun", "RetrainConfig", "RetrainResult", "SearchConfig", "SearchResult", "Skip"]
+__all__ += ["TrainingCallback", "UserError", "Zero", "__version__", "build", "export", "load"]
+__all__ += ["read_run", "retrain", "search", "zoo"]
 
 # Names are looked up when they are first used: `import prnas` and `prnas --help` stay instant.
 _NAMES = {
     "config.retrain": ["RetrainConfig"],
     "config.search": ["SearchConfig"],
     "exporting.export": ["export"],
+    "io.errors": ["FormatError", "UserError"],
     "models.model": ["Model", "load"],
     "nets.network": ["build"],
+    "report.recorded_run": ["RecordedRun", "read_run"],
     "retraining.api": ["retrain"],
     "runs.events": ["Callback", "RetrainResult", "SearchResult", "TrainingCallback"],
     "searching.api": ["search"],

@@ -240,4 +240,5 @@ class CellSearch:
             (),
             self.seconds,
             evaluations=self.records_of(EvaluationRecord),
+            config=self.config,
         )

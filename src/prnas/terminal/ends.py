@@ -85,7 +85,8 @@ def _show_training(result: RetrainResult) -> None:
         *_size(result),
         ("time", duration(result.seconds)),
     ]
-    _show_end(pairs, result.folder, "prnas evaluate {}", "prnas export {} -o model.onnx")
+    commands = ("evaluate {}", "predict {} IMAGES", "export {} -o model.onnx --normalize")
+    _show_end(pairs, result.folder, *(f"prnas {command}" for command in commands))
 
 
 def show_seeds(seeds: SeedsResult) -> None:
