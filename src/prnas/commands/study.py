@@ -121,8 +121,7 @@ def go_on(
         numbers = None if job is None else [job]
         watcher: Watcher = display
         if job is None:  # Many jobs at once would all write the same page.
-            say = note if brief else lambda text: show(f"note: {text}")
-            watcher = Watchers(display, PageWriter(folder, say))
+            watcher = Watchers(display, PageWriter(folder, note if brief else _show_note))
         outcome = run_study(folder.absolute(), plan, share, engine, watcher, numbers)
     finally:
         engine.close()
@@ -158,6 +157,10 @@ def engine_of(study: StudyConfig, single: bool = False) -> tuple[Engine, Share]:
 def write_summary(folder: Path, plan: Plan, results: StudyResults) -> None:
     text = json.dumps(results.to_json(plan), ensure_ascii=False) + "\n"
     write_atomically(folder / SUMMARY, text.encode())
+
+
+def _show_note(text: str) -> None:
+    show(f"note: {text}")
 
 
 def _end_of_job(plan: Plan, number: int, outcome: Outcome) -> None:
