@@ -1,6 +1,5 @@
 """What a searcher asked for, in a real browser."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,8 @@ import pytest
 
 from prnas.report.page import write_page
 from prnas.report.read_run import read_view
+from prnas.report.search_view import SearchView
+from prnas.runs.records import EvaluationRecord, read_records
 from prnas.searching.api import search
 from tests.support.views import search_view
 
@@ -64,18 +65,20 @@ def test_several_are_compared(visit: Any, run: Path, tmp_path: Path) -> None:
 def test_proxies_are_shown_as_numbers_and_repeated_scores_as_noise(
     visit: Any, run: Path, tmp_path: Path
 ) -> None:
-    lines = (run / "records.jsonl").read_text().splitlines()
-    changed: list[str] = []
-    for line in lines:
-        record = json.loads(line)
-        if record["type"] == "evaluation":
-            record |= {"measure": "nwot", "score": 300.5 + record["number"], "best": 331.0}
-            record["proxies"] = {"nwot": 300.5, "synflow": 12.25}
-            record["genotype"] = json.loads(lines[1])["genotype"]
-        changed.append(json.dumps(record))
-    (run / "records.jsonl").write_text("\n".join(changed) + "\n")
-    write_page(tmp_path / "page.html", [read_view(run)])
+    view = SearchView(read_view(run).info)
+    asked = [
+        one for one in read_records(run / "records.jsonl") if isinstance(one, EvaluationRecord)
+    ]
+    for one in asked:
+        changes: dict[str, Any] = {
+            "measure": "nwot",
+            "score": 300.0 + one.number,
+            "best": 300.0 + one.number,
+        }
+        changes |= {"proxies": {"nwot": 300.5}, "genotype": asked[0].genotype}
+        view.add(one.model_copy(update=changes))
+    write_page(tmp_path / "page.html", [view])
     seen = visit(tmp_path / "page.html")
     said = seen.page.locator("#evaluations .lead").inner_text()
-    assert "The best score, 331, came" in said
+    assert "The best score, 330, came" in said
     assert "1 cell was scored more than once: their scores have a standard deviation of 8.8" in said
