@@ -195,6 +195,10 @@ def _end(
         show_next(f"{command} --csv", f"{command} --latex", logged=True)
 
 
+def _show_note(text: str) -> None:
+    show(f"note: {text}")
+
+
 def _tell_beside(*lines: str) -> None:
     """Where no script reads it."""
     print(*map(visible, lines), sep="\n", file=sys.stderr)
