@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from prnas.config.retrain import RetrainConfig
     from prnas.config.search import SearchConfig
     from prnas.exporting.export import export
+    from prnas.fitting.api import FitResult, fit
     from prnas.models.model import Model, load
     from prnas.nets.network import build
     from prnas.retraining.api import retrain
@@ -17,15 +18,17 @@ if TYPE_CHECKING:
     from prnas.space.operations import Conv, Pool, Skip, Zero
 
 __version__ = "0.1.0.dev0"
-__all__ = ["Callback", "Cell", "Conv", "Edge", "Genotype", "Model", "Pool", "RetrainConfig"]
+__all__ = ["Callback", "Cell", "Conv", "Edge", "FitResult", "Genotype", "Model", "Pool"]
+__all__ += ["RetrainConfig"]
 __all__ += ["RetrainResult", "SearchConfig", "SearchResult", "Skip", "TrainingCallback", "Zero"]
-__all__ += ["__version__", "build", "export", "load", "retrain", "search", "zoo"]
+__all__ += ["__version__", "build", "export", "fit", "load", "retrain", "search", "zoo"]
 
 # Names are looked up when they are first used: `import prnas` and `prnas --help` stay instant.
 _NAMES = {
     "config.retrain": ["RetrainConfig"],
     "config.search": ["SearchConfig"],
     "exporting.export": ["export"],
+    "fitting.api": ["FitResult", "fit"],
     "models.model": ["Model", "load"],
     "nets.network": ["build"],
     "retraining.api": ["retrain"],

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from prnas.config.search import SearchConfig
+from prnas.data.dataset import DataSet
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.runs.batch_size import MemoryProbe
 from prnas.runs.events import Callback, SearchResult
@@ -26,6 +27,7 @@ def start(
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
     reasons: tuple[tuple[str, str], ...] = (),
+    loaded: DataSet | None = None,
 ) -> SearchResult:
     """A new search by a config; options as those of `start_run`."""
     folder: dict[str, Any] = {"runs": runs, "name": name, "recipe": recipe}
@@ -38,6 +40,7 @@ def start(
         probe=probe,
         processes=processes,
         reasons=reasons,
+        loaded=loaded,
         **folder,
     )
 
@@ -49,6 +52,7 @@ def resume(
     callbacks: Sequence[Callback] = (),
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
+    loaded: DataSet | None = None,
 ) -> SearchResult:
     """One that goes on in its own folder; options as those of `resume_run`."""
     if read_config(folder, SearchConfig, overrides).searcher.by_table:
@@ -60,6 +64,7 @@ def resume(
         callbacks=callbacks,
         probe=probe,
         processes=processes,
+        loaded=loaded,
     )
 
 
