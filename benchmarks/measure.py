@@ -73,13 +73,13 @@ def print_number(number: float) -> None:
 
 def print_peak(step: Callable[[], object]) -> None:
     """Run a step; print by how many MiB the peak resident set passes its level before it."""
-    level = _resident("VmRSS")
+    level = resident("VmRSS")
     step()
     # Not `ru_maxrss`: a process inherits that from the one that started it.
-    print_number(_resident("VmHWM") - level)
+    print_number(resident("VmHWM") - level)
 
 
-def _resident(field: str) -> float:
+def resident(field: str) -> float:
     """A line of Linux's process status, in MiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 2**10 for line in lines if line.startswith(field))

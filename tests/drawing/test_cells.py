@@ -97,7 +97,7 @@ def check_readable(picture: Picture) -> None:
     assert not any(meets(curve, areas) for curve in curves(picture))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(DRAWN_CELLS, DRAWN_CELLS)
 def test_every_genotype_is_readable_and_complete(normal: Cell, reduction: Cell) -> None:
     picture = draw_genotype(Genotype(normal, reduction), "a title")

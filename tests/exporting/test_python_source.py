@@ -32,8 +32,10 @@ VARIANTS = [
     colour_card(stem="imagenet", output="mean", class_names=("one",)),
     card(input_shape=(2, 5, 5), mean=(0.1, 0.2), std=(1e-5, 2.0)),
 ]
-# Cells of other shapes than DARTS'.
+# Cells of other shapes than DARTS', and no cells at all.
 SHAPED = [
+    card(kind="resnet", genotype=None),
+    colour_card(kind="resnet", genotype=None, cells=6, channels=3, input_shape=(3, 9, 8)),
     card(genotype=GENOTYPE201, cells=6),
     colour_card(genotype=GENOTYPE201, output="last", input_shape=(3, 9, 8)),
     card(output="sum"),

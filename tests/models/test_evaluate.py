@@ -1,5 +1,6 @@
 """Testing a model: the same numbers as image by image, on the right images, or a clear refusal."""
 
+import copy
 import json
 import math
 from dataclasses import FrozenInstanceError
@@ -30,9 +31,14 @@ def digits() -> DataSet:
     return load(DataConfig(name="digits"), CPU)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return tiny(tmp_path_factory.mktemp("made") / "model")
+
+
 @pytest.fixture
-def model(tmp_path: Path) -> Model:
-    return tiny(tmp_path / "model")
+def model(made: Model) -> Model:
+    return copy.deepcopy(made)
 
 
 def quick(model: Model, data: DataSet | str | None = None, **options: Any) -> Evaluation:
@@ -59,17 +65,23 @@ def one_by_one(model: Model, pixels: Tensor, labels: Tensor) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("batch", [1, 50, 1000])
-def test_the_numbers_are_those_of_the_textbook(model: Model, digits: DataSet, batch: int) -> None:
+@pytest.fixture(scope="module")
+def small(digits: DataSet) -> DataSet:
     test = digits.test
-    small = DataSet(
-        "some digits",
-        digits.train,
-        InMemory(test.fetch(torch.arange(120)), test.labels[:120]),
-        digits.class_names,
-    )
+    few = InMemory(test.fetch(torch.arange(120)), test.labels[:120])
+    return DataSet("some digits", digits.train, few, digits.class_names)
+
+
+@pytest.fixture(scope="module")
+def expected(made: Model, small: DataSet) -> dict[str, Any]:
+    return one_by_one(made, small.test.fetch(torch.arange(120)), small.test.labels)
+
+
+@pytest.mark.parametrize("batch", [1, 50, 1000])
+def test_the_numbers_are_those_of_the_textbook(
+    model: Model, small: DataSet, expected: dict[str, Any], batch: int
+) -> None:
     found = quick(model, small, batch=batch)
-    expected = one_by_one(model, small.test.fetch(torch.arange(120)), small.test.labels)
     assert found.confusion == expected["confusion"]
     assert found.top5 == expected["top5"]
     assert found.loss == pytest.approx(expected["loss"], rel=1e-5)

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from prnas.config.choices import Execution
 from prnas.nets import search_cell
+from prnas.nets.kernels import batch_norm
 from prnas.nets.supernet import Active, Supernet, build_supernet
 from prnas.space.genotype import ROLES
 from prnas.space.operations import Conv, Conv1x7x1, PlainConv, Pool, Skip, Zero
@@ -45,7 +46,7 @@ def loss_of(supernet: Supernet, images: torch.Tensor, **options: object) -> torc
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
 def test_plain_execution_is_the_textbook(
     setting: Setting, seed: int, recompute: bool, training: bool
@@ -58,16 +59,16 @@ def test_plain_execution_is_the_textbook(
 
 
 @pytest.mark.parametrize("size", [8, 9])
-def test_plain_recomputation_changes_no_bit(size: int) -> None:
+def test_plain_recomputation_changes_no_bit(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_norm, "_LARGE", 2)  # so that the faster way is within
     results: list[list[torch.Tensor]] = []
     for recompute in (False, True):
         built = build_supernet(
-            Pools.initial(3, OPS), 16, 3, 5, recompute=recompute, execution="plain"
+            Pools.initial(2, OPS), 4, 3, 5, recompute=recompute, execution="plain"
         )
         supernet = randomized(built, 1)
         supernet.set_skip_dropout(0.3)
-        # Large enough for the batch normalisation of few channels, which has a way of its own.
-        images = images_of(64, size, torch.float32)
+        images = images_of(4, size, torch.float32)
         loss_of(supernet, images, generator=torch.Generator().manual_seed(2)).backward()
         gradients = [weight.grad for weight in supernet.parameters() if weight.grad is not None]
         results.append([*gradients, *supernet.buffers()])
@@ -101,7 +102,7 @@ def test_a_supernet_goes_on_in_the_other_way() -> None:
 
 @pytest.mark.parametrize("recompute", [False, True], ids=["keep", "recompute"])
 def test_plain_execution_can_be_differentiated_twice(recompute: bool) -> None:
-    built = build_supernet(Pools.initial(2, OPS), 4, 3, 5, recompute=recompute, execution="plain")
+    built = build_supernet(Pools.initial(1, OPS), 4, 3, 5, recompute=recompute, execution="plain")
     supernet = randomized(built.double(), 4)
     images = images_of(4, 8)
     weights = [w for w in supernet.weight_parameters() if w.ndim == 4]
@@ -146,7 +147,7 @@ def test_plain_execution_honours_autocast() -> None:
 
 
 @pytest.mark.parametrize("execution", WAYS)
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
 def test_active_candidates_are_a_softmax_that_is_zero_elsewhere(
     execution: Execution, seed: int, recompute: bool, training: bool
@@ -178,7 +179,7 @@ def test_active_candidates_are_a_softmax_that_is_zero_elsewhere(
 
 
 @pytest.mark.parametrize("execution", WAYS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_active_candidates_agree_with_the_textbook(execution: Execution, seed: int) -> None:
     generator = Random(seed)
     pools = random_pools(SETTINGS["unrestricted"], 3, generator)
@@ -294,7 +295,7 @@ def test_a_sampled_step_computes_the_sampled_candidates_only() -> None:
 
 
 @pytest.mark.parametrize("execution", WAYS)
-def test_hundreds_of_sampled_steps_leave_nothing_behind(
+def test_many_sampled_steps_leave_nothing_behind(
     execution: Execution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search_cell, "_MOST_PLANS", 30)
@@ -311,5 +312,5 @@ def test_hundreds_of_sampled_steps_leave_nothing_behind(
         gc.collect()
         return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
 
-    first = tensors_after(60)  # by now, all weights have their momentum
-    assert tensors_after(140) <= first
+    first = tensors_after(40)  # by now, all weights have their momentum
+    assert tensors_after(60) <= first

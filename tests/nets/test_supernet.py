@@ -21,8 +21,12 @@ from tests.support.supernets import check_equal, plain_of, random_pools, randomi
 EXTRA = (Pool("max", 5), *(op for op in EXAMPLES if not isinstance(op, Conv | Pool | Skip)))
 
 
-@pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))
-@pytest.mark.parametrize("recompute", [False, True], ids=["keep", "recompute"])
+@pytest.mark.parametrize(
+    ("setting", "recompute"),
+    [(SETTINGS[name], name == "depth-restricted") for name in SETTINGS]
+    + [(SETTINGS["unrestricted"], True)],
+    ids=[*SETTINGS, "unrestricted, recompute"],
+)
 @settings(max_examples=6)
 @given(st.data())
 def test_equal_to_the_plain_one(setting: Setting, recompute: bool, data: st.DataObject) -> None:
@@ -48,7 +52,7 @@ def test_equal_to_the_plain_one(setting: Setting, recompute: bool, data: st.Data
 
 
 @pytest.mark.parametrize("dilation", [2, 3, 4])
-@pytest.mark.parametrize("size", [8, 9, 12])
+@pytest.mark.parametrize("size", [8, 9])  # with sides of 12 and 13: some multiples, some not
 def test_equal_for_every_dilation_kernel_and_expansion(dilation: int, size: int) -> None:
     ops = tuple(
         Conv(kernel, dilation, expansions)

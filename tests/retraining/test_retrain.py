@@ -126,9 +126,9 @@ def test_it_is_the_plain_loop(images: Path, tmp_path: Path) -> None:
     assert [one.scores["training"].loss for one in epochs] == pytest.approx(losses, rel=1e-10)
     assert [1 - one.scores["test"].accuracy for one in epochs] == pytest.approx(errors)
     found = prnas.load(whole)
+    mine = found.network.state_dict()
     for name, one in weights_of(network).items():  # a saved model has single precision
-        mine = found.network.state_dict()[name]
-        assert torch.allclose(mine, one.float(), rtol=1e-6, atol=1e-9), name
+        assert torch.allclose(mine[name], one.float(), rtol=1e-6, atol=1e-9), name
     (end,) = [one for one in records if isinstance(one, TrainedRecord)]
     assert end.test_error == pytest.approx(sum(errors) / 4)
     assert end.averaged_epochs == 4  # there are no five
@@ -144,9 +144,9 @@ def test_the_moving_average_is_what_is_tested_and_handed_over(images: Path) -> N
     config = small_training(images, training={"epochs": 2, "average_decay": 0.8})
     _, averaged, _, _ = textbook(config)
     result = start(config, runs=None)
+    found = result.model.network.state_dict()
     for name, one in weights_of(averaged).items():
-        found = result.model.network.state_dict()[name]
-        assert torch.allclose(found, one, rtol=1e-4, atol=1e-5), name
+        assert torch.allclose(found[name], one, rtol=1e-4, atol=1e-5), name
     data = load(config.data, torch.device("cpu"))
     pixels = data.test.fetch(torch.arange(12)).float() / 255
     with torch.no_grad():

@@ -1,5 +1,6 @@
 """A small search and a small training end as those of an older release, to the bit."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.retraining import api as retraining
 from prnas.runs.integrity import read_config_data
+from prnas.runs.record_versions import header_line
 from prnas.searching import api as searching
 from tests.support.old_runs import OLD_RUNS, assert_repeats, rounds_alike
 
@@ -34,3 +36,9 @@ def test_the_same_bits(repeated: Path, name: str) -> None:
     if not rounds_alike():
         pytest.skip("another processor or version of PyTorch than the old runs': it rounds anew")
     assert_repeats(repeated / name, OLD_RUNS / name, exactly=True)
+
+
+def test_new_runs_have_the_new_version_of_records(repeated: Path) -> None:
+    text = (repeated / NAMES[0] / "records.jsonl").read_text()
+    assert text.startswith(header_line())
+    assert {json.loads(line).get("cycle") for line in text.splitlines()} == {1, 2, None}

@@ -40,7 +40,7 @@ from tests.support.old_runs import (
     rounds_alike,
 )
 from tests.support.pages import data_of
-from tests.support.watching import Watch, folder_of
+from tests.support.watching import Watch
 
 SEARCHES = ("search-unfinished", "search-finished")
 TRAININGS = ("seeds-unfinished/seed-0", "training-finished")
@@ -111,7 +111,9 @@ def test_old_runs_are_reported_and_watched(name: str) -> None:
     assert [one["ys"] for one in first["lines"]] == [one.ys for one in plots_of(view)[0].lines]
 
 
-def test_an_old_search_goes_on_to_the_same_end(tmp_path: Path) -> None:
+def test_an_old_search_goes_on_to_the_same_end_and_keeps_the_version_of_its_records(
+    tmp_path: Path,
+) -> None:
     folder, watch = copied("search-unfinished", tmp_path), Watch()
     config = (folder / "config.yaml").read_bytes()
     result = searching.resume(folder, callbacks=[watch], overrides=["checkpoints.keep=3"])
@@ -119,22 +121,11 @@ def test_an_old_search_goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert 0 < len(watch.steps) < sum(epoch.steps for epoch in result.epochs)
     assert_repeats(folder, OLD_RUNS / "search-finished", exactly=rounds_alike())
     assert (folder / "config.yaml").read_bytes() == config
-
-
-def test_a_run_keeps_the_version_of_its_records(tmp_path: Path) -> None:
     old = OLD_RUNS / "search-unfinished" / "records.jsonl"
-    folder = copied("search-unfinished", tmp_path)
-    searching.resume(folder)
     lines = (folder / "records.jsonl").read_text().splitlines()
     assert lines[: len(old.read_text().splitlines())] == old.read_text().splitlines()
     assert {json.loads(line).get("cycle") for line in lines} == {0, 1, None}
     assert [to_line(one, 1)[:-1] for one in read_records(folder / "records.jsonl")] == lines
-    config = SearchConfig.from_data(read_config_data(folder / "config.yaml"))
-    new = folder_of(searching.start(config, runs=tmp_path, name="new")) / "records.jsonl"
-    assert new.read_text().startswith(header_line())
-    numbers = [json.loads(line).get("cycle") for line in new.read_text().splitlines()]
-    assert set(numbers) == {1, 2, None}
-    assert_repeats(new.parent, OLD_RUNS / "search-finished", exactly=rounds_alike())
 
 
 def test_runs_with_records_of_version_2_go_on(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.support.strategies import seeds
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=seeds, at=st.integers(0, 40), pending=st.booleans())
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_one_that_is_saved_goes_on_exactly(
     kind: str, space: str, seed: int, at: int, pending: bool
 ) -> None:

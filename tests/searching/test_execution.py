@@ -92,10 +92,14 @@ def test_a_search_goes_on_the_other_way(images: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure(monkeypatch)
+
+
+def measure(patch: pytest.MonkeyPatch) -> None:
     """Pretend that this device has to be measured, in a few steps of a clock that we set."""
-    monkeypatch.setattr(execution, "is_measured", lambda device: True)
-    monkeypatch.setattr(execution, "WARM_UP", 1)
-    monkeypatch.setattr(execution, "TIMED", 2)
+    patch.setattr(execution, "is_measured", lambda device: True)
+    patch.setattr(execution, "WARM_UP", 1)
+    patch.setattr(execution, "TIMED", 2)
 
 
 def let_steps_take(monkeypatch: pytest.MonkeyPatch, fused: float, plain: float) -> None:
@@ -107,15 +111,20 @@ def let_steps_take(monkeypatch: pytest.MonkeyPatch, fused: float, plain: float) 
     monkeypatch.setattr(SupernetExecution, "_timed", timed)
 
 
-@pytest.mark.usefixtures("measured")
-@pytest.mark.parametrize("at", [2, 5, 6, 15])
-def test_the_faster_way_goes_on_and_a_resumed_search_repeats_it(
-    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
-) -> None:
-    config = small_config(images, batch=FIXED)
-    let_steps_take(monkeypatch, fused=2.0, plain=1.0)
-    whole = Watch()
-    first = folder_of(start(config, runs=tmp_path / "whole", callbacks=[whole]))
+@pytest.fixture(scope="module")
+def plain_is_faster(images: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Watch]:
+    """A measured search that was never stopped, whose plain steps take half the time."""
+    watch = Watch()
+    with pytest.MonkeyPatch.context() as patch:
+        measure(patch)
+        let_steps_take(patch, fused=2.0, plain=1.0)
+        runs = tmp_path_factory.mktemp("measured")
+        result = start(small_config(images, batch=FIXED), runs=runs, callbacks=[watch])
+    return folder_of(result), watch
+
+
+def test_the_faster_way_goes_on(plain_is_faster: tuple[Path, Watch]) -> None:
+    first, whole = plain_is_faster
     records = read_records(first / "records.jsonl")
     decisions = [record for record in records if isinstance(record, ExecutionRecord)]
     assert [(record.cycle, record.epoch, record.step) for record in decisions] == [
@@ -124,9 +133,22 @@ def test_the_faster_way_goes_on_and_a_resumed_search_repeats_it(
     assert {record.execution for record in decisions} == {"plain"}
     assert decisions[0].seconds == {"fused": 2.0, "plain": 1.0}
     assert sum("supernet computed plain" in text for text in whole.messages) == 3
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize("at", [2, 5, 6, 15])
+def test_a_resumed_search_repeats_the_decision(
+    images: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    at: int,
+    plain_is_faster: tuple[Path, Watch],
+) -> None:
+    first, _ = plain_is_faster
+    let_steps_take(monkeypatch, fused=2.0, plain=1.0)
     stop = Watch(at, lambda: os.kill(os.getpid(), signal.SIGTERM))
     with pytest.raises(Stopped) as caught:
-        start(config, runs=tmp_path / "stopped", callbacks=[stop])
+        start(small_config(images, batch=FIXED), runs=tmp_path, callbacks=[stop])
     folder = folder_of(caught.value)
     # As if it had gone on to the end, and had been killed before another checkpoint.
     (folder / DECISIONS).write_bytes((first / DECISIONS).read_bytes())

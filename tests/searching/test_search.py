@@ -9,6 +9,7 @@ import torch
 import prnas
 from prnas.config.search import SearchConfig
 from prnas.io.yaml_files import dump_yaml
+from prnas.runs.events import SearchResult
 from prnas.searching.api import start
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
@@ -23,6 +24,13 @@ from tests.support.watching import (
     last_state,
     without_varying,
 )
+
+
+@pytest.fixture(scope="module")
+def found(images: Path) -> SearchResult:
+    """What a search with a choice of edges finds."""
+    torch.manual_seed(1)
+    return prnas.search(small_config(images, network={"nodes": 2}))
 
 
 def test_a_search_without_a_folder_tells_all_and_writes_nothing(
@@ -48,18 +56,16 @@ def test_a_search_without_a_folder_tells_all_and_writes_nothing(
 
 
 def test_the_same_seed_finds_the_same_and_another_seed_another(
-    images: Path, tmp_path: Path
+    images: Path, tmp_path: Path, found: SearchResult
 ) -> None:
-    torch.manual_seed(1)
-    one = prnas.search(small_config(images, network={"nodes": 2}))
     torch.manual_seed(2)  # the global generator does not matter
     file = tmp_path / "small.yaml"  # a config in a file is as good as a value
     file.write_text(dump_yaml(small_config(images, seed=5, network={"nodes": 2}).to_data()))
     again = prnas.search(file, overrides=["seed=7"], seed=1)
     other = prnas.search(small_config(images, seed=2, network={"nodes": 2}))
-    assert one.genotype == again.genotype
-    assert [without_varying(r) for r in one.epochs] == [without_varying(r) for r in again.epochs]
-    assert one.epochs[0].scores["weights"] != other.epochs[0].scores["weights"]
+    assert found.genotype == again.genotype
+    assert [without_varying(r) for r in found.epochs] == [without_varying(r) for r in again.epochs]
+    assert found.epochs[0].scores["weights"] != other.epochs[0].scores["weights"]
 
 
 def test_every_epoch_is_one_pass_over_the_weights_half(images: Path) -> None:
@@ -95,9 +101,8 @@ def test_the_first_cycle_is_the_textbooks(images: Path, tmp_path: Path, lr: floa
         assert torch.allclose(found, expected, rtol=1e-4, atol=1e-6), name
 
 
-def test_pools_change_as_the_architecture_weights_say(images: Path) -> None:
-    config = small_config(images, network={"nodes": 2})
-    result = prnas.search(config)
+def test_pools_change_as_the_architecture_weights_say(images: Path, found: SearchResult) -> None:
+    config, result = small_config(images, network={"nodes": 2}), found
     pools = Pools.initial(2, config.space.initial_pool)
     for cycle, record in zip(config.schedule.cycles, result.cycles, strict=True):
         for role in ("normal", "reduction"):
@@ -147,6 +152,7 @@ def test_validation_in_the_last_five_epochs_of_a_cycle_only(images: Path) -> Non
         images,
         schedule={"cycles": [{"epochs": 7, "grace_epochs": 7, "morphisms": 0, "candidates": 1}]},
         validation={"epochs": "last-five"},
+        data={"images": 16},
     )
     result = prnas.search(config)
     assert ["validation" in one.scores for one in result.epochs] == [False] * 2 + [True] * 5

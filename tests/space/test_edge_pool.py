@@ -112,7 +112,7 @@ def test_draws_have_exactly_the_right_probabilities() -> None:
     pool = EdgePool(tuple(weights), births)
     exact = exact_by_hand(weights, WIDE, set(pool.ever_held))
     assert len(exact) > 8
-    generator, rejecting, rounds = Random(1), Random(2), 20_000
+    generator, rejecting, rounds = Random(1), Random(2), 8_000
     drawn: Counter[tuple[Operation, str]] = Counter()
     rejected: Counter[tuple[Operation, str]] = Counter()
     for _ in range(rounds):

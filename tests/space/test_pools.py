@@ -51,7 +51,7 @@ def evolve_fully(setting: Setting, schedule: Schedule, generator: Random) -> Gen
     return genotype
 
 
-@pytest.mark.parametrize("number", [100, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [30, pytest.param(1_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("setting", PAPER_SETTINGS, ids=lambda setting: setting.name)
 def test_many_full_evolutions(setting: Setting, number: int) -> None:
     generator, schedule = Random(7), paper_schedule()

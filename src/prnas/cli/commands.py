@@ -130,8 +130,8 @@ def retrain(
 ) -> None:
     """Train the network of a genotype, and test it.
 
-    :param genotype: A published cell's name, a genotype file, or a run's folder; with --from, the
-        model's cells by default.
+    :param genotype: A published cell's name, a genotype file, a run's folder, or a plain network to
+        compare with (resnet8, resnet14, …); with --from, by default what the model has.
     :param recipe: A recipe, or a YAML file. Default: retrain-quick; own images: retrain-pictures.
     """
     from prnas.commands.retrain import run

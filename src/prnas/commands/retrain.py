@@ -7,9 +7,10 @@ from prnas.commands.options import RetrainOptions
 from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
-from prnas.config.undecided import Draft
+from prnas.config.undecided import AUTO, Draft
 from prnas.io.errors import UserError
 from prnas.runs import named
+from prnas.space.resnet import RESNET
 
 if TYPE_CHECKING:
     from prnas.models.card import ModelCard
@@ -84,20 +85,23 @@ def _draft(
     card, network = _read_start(start)
     if genotype is None and card is None:
         raise UserError(
-            "say what to train: a published cell (`prnas zoo` lists them), a genotype file, or the "
-            "folder of a search; or go on with --resume RUN"
+            "say what to train: a published cell (`prnas zoo` lists them), a genotype file, the "
+            "folder of a search, or a plain network (resnet8, resnet20); or go on with --resume RUN"
         )
     if genotype is not None:
-        cells, searched = named.genotype_and_data(genotype)
+        trainable = named.what_to_train(genotype)
     else:
         assert card is not None
-        cells, searched = card.genotype, None
+        trainable = named.Trainable(card.genotype, {})
+    searched = trainable.data
     # The images are those of the search, unless a recipe or --data names others.
     inherits = recipe is None and options.data is None and searched is not None
     name = searched["name"] if inherits and searched is not None else options.data
     recipe = recipe or named.default_training(name)
     draft = named.draft_of(recipe, (), RetrainConfig)
-    data = draft.to_data() | {"genotype": cells.to_json()}
+    data = trainable.put_into(draft.to_data())
+    if genotype == RESNET and "network.cells" in draft.open:
+        data["network"]["cells"] = AUTO  # As many blocks as the images allow.
     if inherits and searched is not None:
         keys = INHERITED if draft.open else (*INHERITED, *INHERITED_SIZES)
         data["data"] |= {key: searched[key] for key in keys}

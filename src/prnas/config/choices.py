@@ -10,6 +10,8 @@ Execution = Literal["fused", "plain"]
 ExecutionChoice = Literal["auto", "fused", "plain"]
 # What cells look like, by name.
 ShapeName = Literal["darts", "nasbench201"]
+# The network of a training: one of cells, or a plain one to compare with.
+NetworkKind = Literal["cells", "resnet"]
 # What judges candidates: architecture weights, measured worth, or both.
 Scoring = Literal["weights", "removal", "saliency", "blend", "paths"]
 DataPart = Literal["test", "train", "all"]

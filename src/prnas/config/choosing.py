@@ -14,6 +14,7 @@ from prnas.config.undecided import Draft
 from prnas.space import zoo
 from prnas.space.network_size import network_size, supernet_macs
 from prnas.space.pools import Pools
+from prnas.space.resnet import RESNET, resnet_size
 
 SIZES = (64, 48, 32, 24, 16)  # Sides of images in pixels.
 FEW = 200  # Training images: fewer are not worth large images or a large network,
@@ -22,6 +23,8 @@ SMALL = 64  # Grey images up to this size are taken for letters or drawings, not
 UNEVEN = 5  # A class that is so many times as large as another is worth a word.
 STEPS = 12  # Steps of an epoch, as far as batches from 8 to 64 allow.
 BATCHES = (8, 64)
+# Of plain networks: resnet8 with 16 and with 32 channels, resnet14, resnet20.
+PLAIN_SIZES = ((3, 16), (3, 32), (6, 32), (9, 32))
 GRACE = 0.3  # Share of a cycle's epochs, about as in the paper.
 FIRST_CYCLES = 1.5  # The paper's first two cycles are so many times as long as the others.
 
@@ -185,9 +188,10 @@ def _is_own_size(config: Any, facts: ImageFacts, size: int) -> bool:
 def _networks(draft: Draft[Any], task: _Task) -> list[tuple[int, int]]:
     config = draft.config
     given = config.network
-    shape = given.shape if isinstance(config, SearchConfig) else config.genotype.shape
-    # Its residual blocks stand between three equal stages.
-    unit = 3 if shape.network == "residual" else 1
+    genotype = None if isinstance(config, SearchConfig) else config.genotype
+    shape = given.shape if isinstance(config, SearchConfig) else genotype and genotype.shape
+    # Residual networks have three equal stages; a plain one has blocks for cells.
+    unit = 3 if shape is None or shape.network == "residual" else 1
     cells_open, channels_open = ("network.cells" in draft.open, "network.channels" in draft.open)
     networks = [
         (
@@ -252,9 +256,14 @@ def _search(config: SearchConfig, facts: ImageFacts) -> _Task:
 
 
 def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
+    plain = config.network.kind == RESNET
+
     @cache
     def macs(size: int, cells: int, channels: int) -> int:
         """Multiply-accumulates of fixed cells, so that all cells are trained alike."""
+        if plain:
+            sizes = {"input_channels": facts.channels, "image_size": size}
+            return resnet_size(channels, cells, len(facts.class_sizes), **sizes).macs
         return network_size(
             zoo.get(DEFAULT_GENOTYPE),
             channels,
@@ -267,7 +276,7 @@ def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
         ).macs
 
     return _Task(
-        networks=((5, 8), (5, 16), (8, 16), (8, 24)),
+        networks=PLAIN_SIZES if plain else ((5, 8), (5, 16), (8, 16), (8, 24)),
         epochs=(10, 60, 100),
         weights_share=1.0,
         mac_seconds=1.0e-9,

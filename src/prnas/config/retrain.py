@@ -1,23 +1,34 @@
 """The config of the training of a final network."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
+from prnas.config.choices import NetworkKind
 from prnas.config.numbers import Decay, Portion, Rate, Share, Size
 from prnas.config.sections import BatchConfig, ImagesConfig, RunConfig, Section, ValidationConfig
 from prnas.space import zoo
 from prnas.space.network_plan import Stem, genotype_problems
+from prnas.space.resnet import RESNET, check_resnet
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
 from prnas.space.shape import Output
-from prnas.space.zoo import GenotypeField, genotype_data
+from prnas.space.zoo import OptionalGenotypeField, genotype_data
 
 DEFAULT_GENOTYPE = "pr-darts-dl2"  # the paper's best
+# What a plain network does not have.
+PLAIN: dict[str, Any] = {
+    "stem": "cifar",
+    "output": "concat",
+    "auxiliary_weight": 0.0,
+    "drop_path": 0.0,
+}
 
 
 class FinalNetworkConfig(Section):
-    """The network that repeats the cells."""
+    """The network that repeats the cells, or a plain one to compare with."""
 
+    # `resnet` is a plain residual network, which has blocks in the place of cells.
+    kind: NetworkKind = "cells"
     cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] = 20
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 36
     stem: Stem = "cifar"
@@ -26,6 +37,18 @@ class FinalNetworkConfig(Section):
     drop_path: Portion = 0.3  # Probability in the last epoch; it rises linearly from 0.
     # A trained model whose weights it starts with: a training's folder, or an exported one.
     start_from: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+
+    @model_validator(mode="after")
+    def _plain(self) -> Self:
+        if self.kind == "cells":
+            return self
+        problems = check_resnet(self.cells)
+        for name, least in PLAIN.items():
+            if (value := getattr(self, name)) != least:
+                problems.append(f"{name} must be {least} in a ResNet, which has none, got {value}")
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
 
     @model_validator(mode="after")
     def _even(self) -> Self:
@@ -80,19 +103,38 @@ class RetrainDataConfig(ImagesConfig):
 
 
 class RetrainConfig(RunConfig):
-    """The training of a genotype's network. The defaults are the paper's, for CIFAR-10."""
+    """The training of a genotype's network. The defaults are the paper's, for CIFAR-10.
+
+    A plain network has no genotype.
+    """
 
     task: Literal["retrain"] = "retrain"
-    genotype: GenotypeField = zoo.get(DEFAULT_GENOTYPE)
+    genotype: OptionalGenotypeField = zoo.get(DEFAULT_GENOTYPE)
     network: FinalNetworkConfig = FinalNetworkConfig()
     data: RetrainDataConfig = RetrainDataConfig()
     training: TrainingConfig = TrainingConfig()
     batch: BatchConfig = BatchConfig(min=96, multiple=8, max=96)
     testing: ValidationConfig = ValidationConfig()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_cells(cls, data: Any) -> Any:
+        """A plain network that is asked for has no genotype, unless one is named beside it."""
+        if not isinstance(data, dict) or "genotype" in data:
+            return cast(Any, data)
+        network = cast(dict[str, Any], data).get("network")
+        kind = cast(dict[str, Any], network).get("kind") if isinstance(network, dict) else None
+        return {**cast(dict[str, Any], data), **({"genotype": None} if kind == RESNET else {})}
+
     @model_validator(mode="after")
     def _shape_fits(self) -> Self:
         network = self.network
+        if network.kind == RESNET and self.genotype is not None:
+            raise ValueError("network.kind resnet has no cells: genotype must be null")
+        if self.genotype is None:
+            if network.kind != RESNET:
+                raise ValueError("genotype: null is for network.kind resnet; name a genotype")
+            return self
         problems = genotype_problems(self.genotype, network.cells, network.output, network.stem)
         if problems:
             raise ValueError("; ".join(f"network.{problem}" for problem in problems))

@@ -1,7 +1,7 @@
 """One Python file that builds a network with PyTorch alone, written for its genotype.
 
-The code is that of `prnas.nets.plain`, as far as the network needs it, of `python_functions`, and
-of the files that define operations of a program's own.
+The code is that of `prnas.nets.plain` or, of a plain ResNet, `prnas.nets.resnet`, as far as the
+network needs it, of `python_functions`, and of the files that define operations of a program's own.
 """
 
 import ast
@@ -17,14 +17,20 @@ from prnas.exporting.python_literals import WIDTH, Call, Value, Word, assigned, 
 from prnas.io.errors import UserError
 from prnas.models.card import ModelCard
 from prnas.nets import plain
+from prnas.nets.resnet import ResNet
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
-from prnas.space.shape import DARTS
+from prnas.space.shape import DARTS, CellShape
 
 MOST_NAMES_AS_A_LIST = 20
 COLOURS = {1: "grey ", 3: "colour "}
 STEMS: dict[str, type[plain.Stem]] = {"cifar": plain.CifarStem, "imagenet": plain.ImageNetStem}
 RAMP_COMMENT = "The first logits for an image that goes evenly from 0 to 1: to try the file."
+READING = """\
+    predict("photo.jpg", network)  # classes and probabilities; needs Pillow
+"""
+READERS = ("read", "predict")  # Functions that an image file of so many channels has no use for.
+LEFT_OUT = " Drop-path and the auxiliary head, which only training needs, are left out."
 OUTPUT_COMMENT = {
     "concat": "the states that are concatenated",
     "mean": "the states whose mean is the output",
@@ -37,11 +43,11 @@ DOCSTRING = '''\
 
 {about}
 
-    from {name} import load, normalize
+    from {name} import {names}
 
     network = load()
     logits = network(normalize(pixels))  # pixels from 0 to 1, n x {shape}
-
+{reading}
 {files}
 """
 '''
@@ -69,6 +75,19 @@ class Network(CellNetwork):
             cells,
             classes,
         )'''
+# The same for a plain network.
+RESNET = '''\
+class Network(ResNet):
+    """The plain residual network. It takes normalised images."""
+
+    def __init__(
+        self,
+        channels: int = CHANNELS,
+        blocks: int = BLOCKS,
+        classes: int = len(CLASS_NAMES),
+        input_channels: int = INPUT_SHAPE[0],
+    ) -> None:
+        super().__init__(channels, blocks, classes, input_channels)'''
 # The same for cells of other shapes.
 OPEN_LEGEND = """\
 {cells} A line is a node: it adds up operations, each on the state that is given with \
@@ -109,15 +128,22 @@ def python_source(card: ModelCard, name: str, ramp_logits: Sequence[float]) -> s
     Its parameters are called as those of `prnas.build`. `ramp_logits` are the first logits for
     an image that goes evenly from 0 to 1; the file, run as a program, compares with them.
     """
-    made = plain.operations_of(card.genotype)
-    makers = {label: _maker(make) for label, make in made.items()}
-    operations = assigned(
-        "OPERATIONS", makers, "Each makes a module, from the number of channels and the stride."
-    )
-    network = _network(card)
     functions = _source(python_functions.normalize)
-    files = dict.fromkeys(map(_source, [plain.conv, *map(_function, made.values())]))
-    own = [operations, network, *_definitions(functions).values()]
+    if card.genotype is None:
+        files, own = [_source(ResNet)], [RESNET]
+    else:
+        made = plain.operations_of(card.genotype)
+        makers = {label: _maker(make) for label, make in made.items()}
+        operations = assigned(
+            "OPERATIONS", makers, "Each makes a module, from the number of channels and the stride."
+        )
+        files = list(dict.fromkeys(map(_source, [plain.conv, *map(_function, made.values())])))
+        own = [operations, _network(card, card.genotype.shape)]
+    own += [
+        text
+        for name, text in _definitions(functions).items()
+        if card.reading or name not in READERS
+    ]
     code = [*_needed([_definitions(file) for file in files], own), *own]
     ramp = assigned("RAMP_LOGITS", list(ramp_logits), RAMP_COMMENT)
     blocks = [_constants(card), *code, f"{ramp}\n\n{MAIN}"]
@@ -125,16 +151,15 @@ def python_source(card: ModelCard, name: str, ramp_logits: Sequence[float]) -> s
     return f"{_docstring(card, name)}\n{imports}\n\n" + "\n\n\n".join(blocks)
 
 
-def _is_darts(card: ModelCard) -> bool:
+def _is_darts(card: ModelCard, shape: CellShape) -> bool:
     """Whether `Cell` is made for these cells; all others are `OpenCell`s."""
-    return card.genotype.shape == DARTS and card.output in ("concat", "mean")
+    return shape == DARTS and card.output in ("concat", "mean")
 
 
-def _network(card: ModelCard) -> str:
+def _network(card: ModelCard, shape: CellShape) -> str:
     stem = STEMS[card.stem].__name__
-    if _is_darts(card):
+    if _is_darts(card, shape):
         return NETWORK.format(stem=stem, mean=", mean=True" if card.output == "mean" else "")
-    shape = card.genotype.shape
     residual = shape.network == "residual"
     # In a network of DARTS' form, cells of one kind stand at reductions too.
     roles = shape.roles if residual else ("normal", shape.roles[-1])
@@ -152,10 +177,9 @@ def _network(card: ModelCard) -> str:
     return f"{HEAD.format(base=base)}{images}{cells}{rest}        )"
 
 
-def _legend(card: ModelCard) -> str:
-    if _is_darts(card):
+def _legend(card: ModelCard, shape: CellShape) -> str:
+    if _is_darts(card, shape):
         return LEGEND
-    shape = card.genotype.shape
     single = shape.inputs == 1
     inputs = "State 0 is the output of the cell before"
     if not single:
@@ -170,8 +194,8 @@ def _legend(card: ModelCard) -> str:
     return textwrap.fill(text, WIDTH, initial_indent="# ", subsequent_indent="# ")
 
 
-def _output_comment(card: ModelCard, number: int) -> str:
-    if number == 1 and not _is_darts(card):
+def _output_comment(card: ModelCard, shape: CellShape, number: int) -> str:
+    if number == 1 and not _is_darts(card, shape):
         return "the state that is the output"
     return OUTPUT_COMMENT[card.output]
 
@@ -204,10 +228,12 @@ def _docstring(card: ModelCard, name: str) -> str:
             "needs:"
         ),
         name=name,
+        names="load, normalize, predict" if card.reading else "load, normalize",
+        reading=READING if card.reading else "",
         shape=f"{channels} x {height} x {width}",
         files=_paragraph(
             f"The weights are in {name}.safetensors, beside this file; `python {name}.py` tries "
-            "them. Drop-path and the auxiliary head, which only training needs, are left out."
+            f"them.{'' if card.genotype is None else LEFT_OUT}"
         ),
     )
 
@@ -216,7 +242,9 @@ def _paragraph(text: str) -> str:
     return textwrap.fill(text, WIDTH, break_on_hyphens=False, break_long_words=False)
 
 
-def _origin(genotype: Genotype) -> str:
+def _origin(genotype: Genotype | None) -> str:
+    if genotype is None:
+        return "It is a plain residual network (He et al., 2016), of which nothing was searched."
     for entry in zoo.entries().values():
         if entry.genotype == genotype:
             return f"Its cells are those of {entry.title} ({entry.reference})."
@@ -227,22 +255,27 @@ def _constants(card: ModelCard) -> str:
     names = assigned("CLASS_NAMES", list(card.class_names))
     if "\n" in names and card.num_classes > MOST_NAMES_AS_A_LIST:
         names = filled("CLASS_NAMES", card.class_names)
-    residual = card.genotype.shape.network == "residual"
+    genotype = card.genotype
+    shape = None if genotype is None else genotype.shape
+    residual = shape is not None and shape.network == "residual"
     doubling = "residual blocks" if residual else "reduction cells"
+    if shape is None:
+        doubling = "the second and the third stage"
+    first = "cells" if shape else "blocks"
     lines = [
         names,
         assigned("INPUT_SHAPE", list(card.input_shape), "channels, height, width"),
         assigned("MEAN", list(card.mean), "of each channel, for pixels from 0 to 1"),
         assigned("STD", list(card.std)),
-        assigned("CHANNELS", card.channels, f"of the first cells; {doubling} double them"),
-        assigned("CELLS", card.cells),
-        "",
-        _legend(card),
+        assigned("CHANNELS", card.channels, f"of the first {first}; {doubling} double them"),
     ]
-    for role in card.genotype.roles:
-        cell = card.genotype.cell(role)
+    if genotype is None:
+        return "\n".join([*lines, assigned("BLOCKS", card.cells, "in three stages")])
+    lines += [assigned("CELLS", card.cells), "", _legend(card, genotype.shape)]
+    for role in genotype.roles:
+        cell = genotype.cell(role)
         lines.append(assigned(role.upper(), plain.nodes_of(cell)))
-        comment = _output_comment(card, len(cell.concat))
+        comment = _output_comment(card, genotype.shape, len(cell.concat))
         lines.append(assigned(f"{role.upper()}_OUTPUT", list(cell.concat), comment))
     return "\n".join(lines)
 

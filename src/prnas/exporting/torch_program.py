@@ -58,6 +58,7 @@ def describe(model: Model, card: str, normalize: bool) -> dict[str, str]:
         "mean": json.dumps(model.card.mean),
         "std": json.dumps(model.card.std),
         "input": INPUT[normalize],
+        **({"reading": json.dumps(model.card.reading)} if model.card.reading else {}),
         "model.json": card,
     }
 

@@ -8,12 +8,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
+from prnas.config.choices import NetworkKind
 from prnas.io.errors import FormatError
 from prnas.io.reading import check_header, parse_json, validated
 from prnas.space.network_plan import Stem, genotype_problems
+from prnas.space.resnet import RESNET, check_resnet
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
 from prnas.space.shape import Output
-from prnas.space.zoo import GenotypeField
+from prnas.space.zoo import OptionalGenotypeField
 
 FORMAT = "prnas-model"
 VERSION = 1
@@ -38,7 +40,8 @@ class ModelCard(BaseModel):
         extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
     )
 
-    genotype: GenotypeField
+    kind: NetworkKind = "cells"
+    genotype: OptionalGenotypeField  # None of a plain network, whose `cells` are blocks.
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)]
     cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)]
     stem: Stem = "cifar"
@@ -63,7 +66,14 @@ class ModelCard(BaseModel):
             raise ValueError(f"at most {MOST_CLASSES} classes")
         if self.stem == "imagenet" and self.channels % 2:
             raise ValueError("the ImageNet stem needs an even number of channels")
-        if problems := genotype_problems(self.genotype, self.cells, self.output, self.stem):
+        if (self.genotype is None) != (self.kind == RESNET):
+            raise ValueError("a network of cells has a genotype, and a resnet has none")
+        problems = (
+            check_resnet(self.cells)
+            if self.genotype is None
+            else genotype_problems(self.genotype, self.cells, self.output, self.stem)
+        )
+        if problems:
             raise ValueError("; ".join(problems))
         return self
 
@@ -71,10 +81,37 @@ class ModelCard(BaseModel):
     def num_classes(self) -> int:
         return len(self.class_names)
 
+    @property
+    def reading(self) -> dict[str, str] | None:
+        """How an image file becomes pixels, for people; none if no file has so many channels."""
+        channels, height, width = self.input_shape
+        if channels not in (1, 3):
+            return None
+        grey = "grey, 0.299 red + 0.587 green + 0.114 blue"
+        return {
+            "orientation": "upright, by the EXIF tag",
+            "transparency": "on white",
+            "depth": "8 bits; of 16 the upper 8",
+            "color": grey if channels == 1 else "red, green, blue, in this order",
+            "crop": f"the middle, as large as fits with the proportions {width} : {height}",
+            "size": f"{width} x {height} pixels, width x height",
+            "filter": "Pillow's bilinear (antialiased: Image.resize with box=crop, not rounded)",
+            "jpeg": "may be decoded at 1/2, 1/4 or 1/8 before, both sides staying at least "
+            f"{2 * max(height, width)} (Image.draft)",
+            "range": "0 to 1: 8-bit values divided by 255",
+            "layout": "n x channels x height x width, single precision",
+            "normalization": "(pixels - mean) / std, for each channel",
+        }
+
     def dumps(self, weights_sha256: str) -> str:
         """The card as JSON, with checksums of itself and of the file of its weights."""
         head = {"format": FORMAT, "version": VERSION, "weights_sha256": weights_sha256}
-        fields = {**head, **self.model_dump(mode="json")}
+        own = self.model_dump(mode="json")
+        if self.kind == "cells":
+            del own["kind"]  # said by the genotype
+        if self.reading is not None:
+            own["reading"] = self.reading
+        fields = {**head, **own}
         fields[OWN_CHECKSUM] = _checksum(fields)
         return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
 
@@ -84,6 +121,7 @@ class ModelCard(BaseModel):
         parsed = parse_json(text)
         fields = check_header(parsed, FORMAT, VERSION)
         own = fields.pop(OWN_CHECKSUM, None)
+        fields.pop("reading", None)  # follows from the shape
         checksum = fields.pop("weights_sha256", None)
         if not isinstance(checksum, str) or not re.fullmatch("[0-9a-f]{64}", checksum):
             raise FormatError(["weights_sha256: must be a SHA-256 checksum in hexadecimal digits"])

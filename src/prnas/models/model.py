@@ -2,9 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 from safetensors.torch import save as save_tensors
@@ -17,9 +15,11 @@ from prnas.io.paths import is_file, is_folder
 from prnas.models.card import ModelCard
 from prnas.models.names import CARD, FOLDER, WEIGHTS
 from prnas.nets.network import Network, build
-from prnas.space.network_size import network_size
+from prnas.nets.resnet import ResNet, build_resnet
+from prnas.space.network_size import NetworkSize, network_size
+from prnas.space.resnet import resnet_size
 
-R = TypeVar("R")
+TrainedNetwork = Network | ResNet
 MOST_CARD_BYTES = 16_000_000
 _MOST_HEADER, _MOST_RATIO = 2**26, 64  # bytes of a weights file, and for each parameter
 
@@ -34,7 +34,7 @@ class Model(nn.Module):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, network: Network, card: ModelCard) -> None:
+    def __init__(self, network: TrainedNetwork, card: ModelCard) -> None:
         super().__init__()
         self.network, self.card = network, card
         self.register_buffer("mean", torch.tensor(card.mean)[:, None, None], persistent=False)
@@ -48,22 +48,13 @@ class Model(nn.Module):
         return self.network((images - self.mean) / self.std)
 
 
-def network_of(card: ModelCard) -> Network:
+def network_of(card: ModelCard) -> TrainedNetwork:
     """The card's network, its weights still to be filled in; without an auxiliary head."""
-    return _by_card(build, card)
-
-
-def _by_card(make: Callable[..., R], card: ModelCard) -> R:
-    """`make`, called with the card's description of the network."""
-    return make(
-        card.genotype,
-        card.channels,
-        card.cells,
-        card.num_classes,
-        stem=card.stem,
-        output=card.output,
-        input_channels=card.input_shape[0],
-    )
+    sizes, channels = (card.channels, card.cells, card.num_classes), card.input_shape[0]
+    if card.genotype is None:
+        return build_resnet(*sizes, input_channels=channels)
+    looks = {"stem": card.stem, "output": card.output}
+    return build(card.genotype, *sizes, **looks, input_channels=channels)  # pyright: ignore[reportArgumentType]
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
@@ -164,4 +155,21 @@ def _shapes(tensors: dict[str, Tensor]) -> dict[str, tuple[torch.Size, torch.dty
 
 
 def num_parameters(card: ModelCard) -> int:
-    return _by_card(network_size, card).parameters
+    return size_of(card, 1).parameters
+
+
+def size_of(card: ModelCard, image_size: int | tuple[int, int] | None = None) -> NetworkSize:
+    """The size of the card's network, for images of its own size unless another is given."""
+    sizes = (card.channels, card.cells, card.num_classes)
+    channels, height, width = card.input_shape
+    pixels = (height, width) if image_size is None else image_size
+    if card.genotype is None:
+        return resnet_size(*sizes, input_channels=channels, image_size=pixels)
+    return network_size(
+        card.genotype,
+        *sizes,
+        stem=card.stem,
+        output=card.output,
+        input_channels=channels,
+        image_size=pixels,
+    )

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from prnas.config.recipes import config_from_data
 from prnas.io.errors import FormatError
-from prnas.report.plain_data import clipped, pick, rounded, text_at, whole_at
+from prnas.report.plain_data import clipped, pick, rounded, text_at
 from prnas.report.plots import EXACT_PERCENT
 from prnas.report.search_view import SearchView
 from prnas.report.training_view import TrainingView, confusion_of
-from prnas.report.view import View, phrase
+from prnas.report.view import View, network_phrase
 from prnas.space.analysis.distance import edit_distance
 
 MOST_NODES = 8  # edit distances of larger cells are left out: they take too long
@@ -193,11 +193,7 @@ def differences(configs: Sequence[Mapping[str, Any]], training: bool) -> Rows:
     def texts(path: str) -> list[str]:
         return [text_at(config, path) or "–" for config in configs]
 
-    sizes = ("network.cells", "network.channels")
-    networks = [
-        phrase("{} cells, {} channels", *(whole_at(config, key) for key in sizes)) or "–"
-        for config in configs
-    ]
+    networks = [network_phrase(config, "{} {}, {} channels") or "–" for config in configs]
     rows: Rows = [("Data", texts("data.name"))]
     if training:
         rows += [("Network", networks), ("Genotype", _genotypes(configs))]
@@ -229,9 +225,13 @@ def science(config: Mapping[str, Any], section: str = "") -> dict[str, Any]:
 def _genotypes(configs: Sequence[Mapping[str, Any]]) -> list[str]:
     """Genotypes are too long to be shown: the same number is the same genotype."""
     genotypes = [pick(config, "genotype") for config in configs]
-    texts = [json.dumps(genotype, sort_keys=True, default=str) for genotype in genotypes]
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts), 1)}
-    return [f"genotype {numbers[text]}" for text in texts]
+    texts = [
+        None if genotype is None else json.dumps(genotype, sort_keys=True, default=str)
+        for genotype in genotypes
+    ]
+    known = dict.fromkeys(text for text in texts if text is not None)
+    numbers = {text: number for number, text in enumerate(known, 1)}
+    return ["–" if text is None else f"genotype {numbers[text]}" for text in texts]
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:

@@ -6,9 +6,10 @@ from typing import Any
 from prnas.io.errors import FormatError
 from prnas.models.confusions import confusions
 from prnas.report.plain_data import clipped, pick, rounded, text_at, whole_at
-from prnas.report.view import RunInfo, View, cell_pictures, facts_of, phrase
+from prnas.report.view import RunInfo, View, cell_pictures, facts_of, network_phrase
 from prnas.runs.records import Record, TrainedRecord
 from prnas.space.genotype import Genotype
+from prnas.space.resnet import RESNET
 
 MOST_CLASSES = 120  # a larger confusion matrix is not drawn: only its worst pairs are shown
 WORST_PAIRS = 12
@@ -42,11 +43,10 @@ class TrainingView(View):
                 ("Export the model", f"prnas export {info.quoted} -o model.onnx"),
             ],
         )
-        size = whole_at(config, "network.cells"), whole_at(config, "network.channels")
         facts = facts_of(
             ("Data", text_at(config, "data.name")),
             ("Genotype", text_at(config, "genotype")),
-            ("Network", phrase("{} cells, {} channels at first", *size)),
+            ("Network", network_phrase(config, "{} {}, {} channels at first")),
             ("Started from", text_at(config, "network.start_from")),
         )
         test = self.epochs.scores.get("test")
@@ -71,6 +71,7 @@ class TrainingView(View):
             "macs": self.trained.macs,
             "channels": whole_at(config, "network.channels"),
             "cells": whole_at(config, "network.cells"),
+            **({"blocks": True} if text_at(config, "network.kind") == RESNET else {}),
             "classes": len(self.trained.class_names),
         }
 

@@ -16,6 +16,7 @@ from prnas.io.reading import parse_json
 from prnas.report.plain_data import list_at, pick, rounded, text_at, whole_at
 from prnas.runs.records import OPTIONAL, BatchRecord, EpochRecord, Record, Score
 from prnas.space.genotype import Genotype
+from prnas.space.resnet import RESNET
 from prnas.space.shape import Role
 
 Facts = list[tuple[str, str]]
@@ -24,6 +25,14 @@ Facts = list[tuple[str, str]]
 def phrase(template: str, *values: Any) -> str:
     """The template with its values, or nothing if one of them is missing."""
     return template.format(*values) if all(values) else ""
+
+
+def network_phrase(config: Mapping[str, Any], template: str) -> str:
+    """The template with the number of cells or blocks, what they are, and the channels."""
+    cells, channels = whole_at(config, "network.cells"), whole_at(config, "network.channels")
+    if text_at(config, "network.kind") != RESNET:
+        return phrase(template, cells, "cells", channels)
+    return "plain ResNet: " + phrase(template, cells, "blocks", channels)
 
 
 def facts_of(*facts: tuple[str, str | None]) -> Facts:

@@ -9,7 +9,7 @@ from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining.retraining import Retraining
 from prnas.retraining.start import network_keys
 from prnas.runs.events import Callback, RetrainResult
-from prnas.runs.named import draft_of, genotype_and_data, settle
+from prnas.runs.named import Trainable, draft_of, settle, what_to_train
 from prnas.runs.session import resume_run, start_run
 from prnas.space.genotype import Genotype
 
@@ -31,23 +31,24 @@ def retrain(
 ) -> RetrainResult:
     """Train the network of a genotype by a config, a recipe's name or a YAML file.
 
-    The genotype may also be a published cell's name, a file, or the folder of a run. `overrides`
-    change values of the config, such as "training.epochs=5". `start_from` is a trained model whose
-    weights it starts with; the network is of that model's size then. Without `runs`, nothing is
-    written; with it, the run gets a folder of its own in there. Nothing is printed: `callbacks`
-    see what goes on.
+    The genotype may also be a published cell's name, a file, the folder of a run, or the name of a
+    plain network, such as resnet8. `overrides` change values of the config, such as
+    "training.epochs=5". `start_from` is a trained model whose weights it starts with; the network
+    is of that model's size then. Without `runs`, nothing is written; with it, the run gets a folder
+    of its own in there. Nothing is printed: `callbacks` see what goes on.
     """
     changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
-    if not isinstance(genotype, Genotype):
-        genotype, _ = genotype_and_data(str(genotype))
-    draft = draft_of(config, () if start_from else changes, RetrainConfig)
+    trainable = (
+        Trainable(genotype, {"kind": "cells"})
+        if isinstance(genotype, Genotype)
+        else what_to_train(str(genotype))
+    )
+    data = trainable.put_into(draft_of(config, (), RetrainConfig).to_data())
     if start_from is not None:
-        data = draft.to_data() | {"genotype": genotype.to_json()}
         data["network"] |= network_keys(start_from)[1]
-        draft = RetrainConfig.draft(data, changes)
-    settled = settle(draft)
+    settled = settle(RetrainConfig.draft(data, changes))
     return start(
-        settled.config.model_copy(update={"genotype": genotype}),
+        settled.config,
         runs=None if runs is None else Path(runs),
         name=name,
         recipe="retrain" if isinstance(config, RetrainConfig) else Path(config).stem,

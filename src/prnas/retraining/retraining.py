@@ -14,6 +14,7 @@ from prnas.data.dataset import DataSet, validation_part
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, is_saved, network_of, save_model
+from prnas.nets.network import Network
 from prnas.retraining.kept import mean_of_classes
 from prnas.retraining.loss import Loss, balanced_weights
 from prnas.retraining.start import read_start
@@ -27,6 +28,7 @@ from prnas.runs.records import EpochRecord, Score, TrainedRecord
 from prnas.runs.run import Run, RunContext
 from prnas.runs.state import SavedState, Tally
 from prnas.space.network_size import NetworkSize, network_size
+from prnas.space.resnet import resnet_size
 
 
 def learning_rate(config: RetrainConfig, epoch: int, progress: float) -> float:
@@ -59,7 +61,9 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         self._tested: tuple[Tally, Tensor] | None = None  # after the latest step
         self.loss = Loss(self.config.training.label_smoothing, self._class_weights())
         if self.config.compute.compile:
-            for cell in self.state.network.cells:  # the whole network takes minutes to compile
+            network = self.state.network
+            parts = network.cells if isinstance(network, Network) else network.blocks
+            for cell in parts:  # the whole network takes minutes to compile
                 cell.compile(dynamic=True)
 
     @classmethod
@@ -117,7 +121,6 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         state.epoch.lr = learning_rate(self.config, position.epoch, progress)
         for group in state.optimizer.param_groups:
             group["lr"] = state.epoch.lr
-        state.network.drop_path_probability = self.drop_path
         self._tested = None
         outcome = attempt(self, ["training"], self._gradients)
         with state.timed("training"):
@@ -134,8 +137,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         images = images if mixed is None else mixed.images
         with state.timed("training"):
             with self.processes.autocast():
-                out = state.network(images, state.generators["drop path"])
-                logits, auxiliary = out if isinstance(out, tuple) else (out, None)
+                logits, auxiliary = state.forward(images, self.drop_path)
                 loss = self.loss(logits, labels, mixed)
                 total = loss
                 if auxiliary is not None:
@@ -227,6 +229,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         config = self.config.to_data()
         del config["genotype"]  # the card has it already
         return ModelCard(
+            kind=network.kind,
             genotype=self.config.genotype,
             channels=network.channels,
             cells=network.cells,
@@ -315,11 +318,12 @@ def _weights_in_words(data: DataSet, weights: Tensor) -> str:
 def final_size(config: RetrainConfig, data: DataSet) -> NetworkSize:
     """The size of the network that is trained, without its auxiliary head."""
     network, (channels, height, width) = config.network, data.shape
+    sizes = (network.channels, network.cells, data.num_classes)
+    if config.genotype is None:
+        return resnet_size(*sizes, input_channels=channels, image_size=(height, width))
     return network_size(
         config.genotype,
-        network.channels,
-        network.cells,
-        data.num_classes,
+        *sizes,
         stem=network.stem,
         output=network.output,
         input_channels=channels,

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from prnas.config.retrain import RetrainConfig
+from prnas.config.retrain import PLAIN, RetrainConfig
 from prnas.data.dataset import DataSet
 from prnas.io.errors import UserError
 from prnas.models.card import ModelCard
@@ -13,13 +13,14 @@ from prnas.models.model import load_verified, read_card
 from prnas.runs.records import StartedFrom
 
 CLASSIFIER, AUXILIARY = "classifier", "auxiliary"
-SIZES = ("channels", "cells", "stem", "output")  # Keys of the network that a card has too.
+SIZES = ("kind", "channels", "cells", "stem", "output")  # Keys of the network that a card has too.
 
 
 def network_keys(path: Path | str) -> tuple[ModelCard, dict[str, Any]]:
     """The card of a model to start from, and the config's section `network` that fits it."""
     card = read_card(path)
-    return card, {name: getattr(card, name) for name in SIZES} | {"start_from": str(path)}
+    plain = {} if card.kind == "cells" else PLAIN
+    return card, plain | {name: getattr(card, name) for name in SIZES} | {"start_from": str(path)}
 
 
 def read_start(
@@ -59,7 +60,7 @@ def take_weights(network: nn.Module, config: RetrainConfig, data: DataSet) -> St
 
 def _problems(config: RetrainConfig, data: DataSet, card: ModelCard) -> list[str]:
     problems: list[str] = []
-    if card.genotype != config.genotype:
+    if card.kind == config.network.kind and card.genotype != config.genotype:
         problems.append("its cells are others than those to train")
     for name in SIZES:
         ours, theirs = getattr(config.network, name), getattr(card, name)

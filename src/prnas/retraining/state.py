@@ -6,13 +6,15 @@ from typing import Any
 
 import torch
 from pydantic import TypeAdapter
-from torch import nn
+from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from prnas.config.retrain import RetrainConfig
 from prnas.data.dataset import DataSet
 from prnas.io.reading import validated
+from prnas.models.model import TrainedNetwork
 from prnas.nets.network import Network, build
+from prnas.nets.resnet import build_resnet
 from prnas.retraining.kept import Kept
 from prnas.retraining.start import take_weights
 from prnas.runs.processes import Processes
@@ -31,24 +33,14 @@ class RetrainState(RunState):
         self, config: RetrainConfig, data: DataSet, processes: Processes, saved: SavedState | None
     ) -> None:
         super().__init__(config, saved)
-        network, training = config.network, config.training
-        built: Network = build(
-            config.genotype,
-            network.channels,
-            network.cells,
-            data.num_classes,
-            stem=network.stem,
-            auxiliary=network.auxiliary_weight > 0,
-            output=network.output,
-            input_channels=data.shape[0],
-            generator=self.generators["weights"],
-        )
+        training = config.training
+        built = _built(config, data, self.generators["weights"])
         self.started_from: StartedFrom | None = None
         if saved is None:  # Otherwise all that came from there is in the checkpoint.
             self.started_from = take_weights(built, config, data)
         elif saved.get("started_from") is not None:
             self.started_from = StartedFrom(**saved["started_from"])
-        self.network: Network = built.to(
+        self.network: TrainedNetwork = built.to(
             processes.device, processes.dtype, memory_format=torch.channels_last
         )  # pyright: ignore[reportCallIssue]
         self.parameters = list(self.network.parameters())
@@ -89,6 +81,14 @@ class RetrainState(RunState):
     def module(self) -> nn.Module:
         return self.network
 
+    def forward(self, images: Tensor, drop_path: float) -> tuple[Tensor, Tensor | None]:
+        """Logits in training, and those of the auxiliary head if there is one."""
+        if not isinstance(self.network, Network):
+            return self.network(images), None
+        self.network.drop_path_probability = drop_path
+        out = self.network(images, self.generators["drop path"])
+        return out if isinstance(out, tuple) else (out, None)
+
     @property
     def current_network(self) -> nn.Module:
         """The network as trained so far: the moving average if there is one."""
@@ -121,3 +121,20 @@ class RetrainState(RunState):
         if self.kept is not None:
             state["kept"] = self.kept.state()
         return state
+
+
+def _built(config: RetrainConfig, data: DataSet, generator: torch.Generator) -> TrainedNetwork:
+    """The network with fresh weights."""
+    network = config.network
+    sizes, channels = (network.channels, network.cells, data.num_classes), data.shape[0]
+    if config.genotype is None:
+        return build_resnet(*sizes, input_channels=channels, generator=generator)
+    return build(
+        config.genotype,
+        *sizes,
+        stem=network.stem,
+        auxiliary=network.auxiliary_weight > 0,
+        output=network.output,
+        input_channels=channels,
+        generator=generator,
+    )

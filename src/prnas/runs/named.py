@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from prnas.config import recipes
 from prnas.config.choosing import choose
-from prnas.config.retrain import RetrainConfig
+from prnas.config.retrain import PLAIN, RetrainConfig
 from prnas.config.search import read_setting
 from prnas.config.sections import RunConfig
 from prnas.config.undecided import Draft
@@ -19,9 +19,60 @@ from prnas.runs.integrity import check_genotype, check_run_config, read_config_d
 from prnas.runs.names import CONFIG, GENOTYPE, MODEL
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
+from prnas.space.resnet import RESNET, resnet_blocks
 from prnas.space.setting import SETTINGS, Setting
 
 C = TypeVar("C", bound=RunConfig)
+
+
+@dataclass(frozen=True)
+class Trainable:
+    """What to train: a genotype, or none of a plain network; keys of the config's `network`.
+
+    `data` has the images of the run that it comes from, if it does.
+    """
+
+    genotype: Genotype | None
+    network: dict[str, Any]
+    data: dict[str, Any] | None = None
+
+    def put_into(self, config: dict[str, Any]) -> dict[str, Any]:
+        """The plain data of a training's config, with this to train."""
+        genotype = None if self.genotype is None else self.genotype.to_json()
+        return config | {"genotype": genotype, "network": config["network"] | self.network}
+
+
+def what_to_train(name: str) -> Trainable:
+    """A plain network such as `resnet8`, or a genotype as by `genotype_and_data`."""
+    blocks = None
+    if not exists(name):
+        try:
+            blocks = resnet_blocks(name)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+    if blocks is not None:
+        return Trainable(None, _plain(blocks))
+    if is_folder(name) and (Path(name) / CONFIG).is_file():
+        run = _config_in(Path(name))
+        if isinstance(run, RetrainConfig) and run.genotype is None:
+            return Trainable(None, _plain(run.network.cells), run.data.model_dump())
+    genotype, data = genotype_and_data(name)
+    return Trainable(genotype, {"kind": "cells"}, data)
+
+
+def _plain(blocks: int) -> dict[str, Any]:
+    return {**PLAIN, "kind": RESNET, "cells": blocks}
+
+
+def _config_in(folder: Path) -> RunConfig:
+    """The config of a run."""
+    file = folder / CONFIG
+    data = read_config_data(file)
+    check_run_config(folder, file, data)
+    try:
+        return recipes.config_from_data(data)
+    except FormatError as error:
+        raise UserError(f"{file}: {error}{written_by(folder)}") from None
 
 
 def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
@@ -34,13 +85,10 @@ def genotype_and_data(name: str) -> tuple[Genotype, dict[str, Any] | None]:
     config_file, genotype_file = folder / CONFIG, folder / GENOTYPE
     if not config_file.is_file():
         raise UserError(f"{folder} is not a run's folder: it has no {CONFIG}")
-    data = read_config_data(config_file)
-    check_run_config(folder, config_file, data)
-    try:
-        run = recipes.config_from_data(data)
-    except FormatError as error:
-        raise UserError(f"{config_file}: {error}{written_by(folder)}") from None
+    run = _config_in(folder)
     if isinstance(run, RetrainConfig):
+        if run.genotype is None:
+            raise UserError(f"{folder} is the training of a plain ResNet, which has no cells")
         return run.genotype, run.data.model_dump()
     if not genotype_file.is_file():
         raise _unfinished(folder)

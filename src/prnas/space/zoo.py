@@ -114,3 +114,19 @@ def _genotype(value: Any) -> Genotype:
 GenotypeField = Annotated[
     Genotype, BeforeValidator(_genotype), PlainSerializer(Genotype.to_json, dict[str, Any])
 ]
+
+
+def _optional_genotype(value: Any) -> Genotype | None:
+    return None if value is None else _genotype(value)
+
+
+def _optional_json(genotype: Genotype | None) -> dict[str, Any] | None:
+    return None if genotype is None else genotype.to_json()
+
+
+# The same where a network may have no cells.
+OptionalGenotypeField = Annotated[
+    Genotype | None,
+    BeforeValidator(_optional_genotype),
+    PlainSerializer(_optional_json, dict[str, Any] | None),
+]

@@ -11,7 +11,7 @@ from prnas.nets.kernels.layouts import diagonal_phases
 LAYOUTS = [torch.contiguous_format, torch.channels_last]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(
     height=st.integers(1, 7),
     width=st.integers(1, 7),

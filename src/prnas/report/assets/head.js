@@ -53,7 +53,8 @@ export function factList(facts) {
 function networkTiles(network) {
   if (!network) return [];
   const size = network.paper ? "paper's size: " : "";
-  const shape = network.channels && network.cells ? [`${network.channels} channels, ${network.cells} cells`] : [];
+  const cells = network.blocks ? "blocks" : "cells";
+  const shape = network.channels && network.cells ? [`${network.channels} channels, ${network.cells} ${cells}`] : [];
   const assumed = network.assumed ? " assumed" : "";
   const classes = network.classes ? [`${plural(network.classes, "class", "classes")}${assumed}`] : [];
   const image = network.image ? [`for ${network.image}×${network.image} pixels`] : [];
