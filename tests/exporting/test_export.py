@@ -176,12 +176,14 @@ def test_onnx_without_normalisation_for_other_networks(known: ModelCard, tmp_pat
     torch.testing.assert_close(torch.from_numpy(found), expected, rtol=0, atol=1e-5)
     metadata = session.get_modelmeta().custom_metadata_map
     assert metadata["input"] == done.takes
+    assert known.genotype is not None
     assert json.loads(metadata["model.json"])["genotype"] == known.genotype.to_json()
 
 
 def test_a_model_in_training_is_exported_and_left_as_it_was(tmp_path: Path) -> None:
     known = card()
     ready = trained(known)
+    assert known.genotype is not None
     network = build(known.genotype, 4, 3, 3, input_channels=1, auxiliary=True)
     network.load_state_dict(ready.network.state_dict(), strict=False)
     model = Model(network.double(), known).train()

@@ -53,7 +53,7 @@ def write_pictures(folder: Path) -> list[str]:
     colour.quantize(20).save(folder / "palette.gif")
     grey.save(folder / "grey.png")
     grey.save(folder / "grey with a hole.png", transparency=int(np.asarray(grey)[0, 0]))
-    Image.fromarray(noise(8, 9, 4), "RGBA").save(folder / "hole.png")
+    Image.fromarray(noise(8, 9, 4)).save(folder / "hole.png")
     deep = (np.asarray(grey).astype(np.uint16) * 257) ^ 99
     Image.fromarray(deep).save(folder / "deep.png")
     Image.fromarray(noise(6, 5) > 100).save(folder / "bits.tiff")

@@ -15,6 +15,7 @@ from prnas.io.errors import UserError
 from prnas.models import model as module
 from prnas.models.card import ModelCard
 from prnas.models.model import CARD, FOLDER, WEIGHTS, Model, load, save_model
+from prnas.nets.network import Network
 from prnas.space import zoo
 
 
@@ -35,6 +36,7 @@ def card(**changes: object) -> ModelCard:
 @pytest.fixture
 def trained() -> Model:
     known = card()
+    assert known.genotype is not None
     network = prnas.build(known.genotype, 4, 3, 3, input_channels=1, auxiliary=True)
     generator = torch.Generator().manual_seed(1)
     for tensor in network.state_dict().values():  # statistics of BN, too
@@ -56,6 +58,7 @@ def test_a_loaded_model_is_the_saved_one(tmp_path: Path, trained: Model, which: 
     assert again.card == trained.card
     assert not again.training
     assert torch.equal(logits(again), logits(trained))
+    assert isinstance(again.network, Network)
     assert again.network.auxiliary is None
 
 

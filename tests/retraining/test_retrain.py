@@ -43,6 +43,7 @@ def textbook(config: RetrainConfig) -> tuple[nn.Module, nn.Module, list[float], 
     stream = Stream(data.train, torch.arange(len(data.train)), seed_for(seed, "stream", "training"))
     augment_generator = torch_generator(seed, "augment training")
     drop_generator = torch_generator(seed, "drop path")
+    assert config.genotype is not None
     dtype = torch.float64 if config.compute.precision == "64-true" else torch.float32
     net = prnas.build(
         config.genotype,
