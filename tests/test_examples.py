@@ -33,7 +33,7 @@ def load(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_it_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(path), run_name="__main__")
-    assert "Genotype(normal=" in capsys.readouterr().out
+    assert "Genotype(normal: " in capsys.readouterr().out
 
 
 def test_every_example_is_listed() -> None:

@@ -8,8 +8,10 @@ if TYPE_CHECKING:
     from prnas.config.search import SearchConfig
     from prnas.exporting.export import export
     from prnas.fitting.api import FitResult, fit
+    from prnas.io.errors import FormatError, UserError
     from prnas.models.model import Model, load
     from prnas.nets.network import build
+    from prnas.report.recorded_run import RecordedRun, read_run
     from prnas.retraining.api import retrain
     from prnas.runs.events import Callback, RetrainResult, SearchResult, TrainingCallback
     from prnas.searching.api import search
@@ -18,10 +20,11 @@ if TYPE_CHECKING:
     from prnas.space.operations import Conv, Pool, Skip, Zero
 
 __version__ = "0.1.0.dev0"
-__all__ = ["Callback", "Cell", "Conv", "Edge", "FitResult", "Genotype", "Model", "Pool"]
-__all__ += ["RetrainConfig"]
-__all__ += ["RetrainResult", "SearchConfig", "SearchResult", "Skip", "TrainingCallback", "Zero"]
-__all__ += ["__version__", "build", "export", "fit", "load", "retrain", "search", "zoo"]
+__all__ = ["Callback", "Cell", "Conv", "Edge", "FitResult", "FormatError", "Genotype"]
+__all__ += ["Model", "Pool"]
+__all__ += ["RecordedRun", "RetrainConfig", "RetrainResult", "SearchConfig", "SearchResult", "Skip"]
+__all__ += ["TrainingCallback", "UserError", "Zero", "__version__", "build", "export", "fit"]
+__all__ += ["load", "read_run", "retrain", "search", "zoo"]
 
 # Names are looked up when they are first used: `import prnas` and `prnas --help` stay instant.
 _NAMES = {
@@ -29,8 +32,10 @@ _NAMES = {
     "config.search": ["SearchConfig"],
     "exporting.export": ["export"],
     "fitting.api": ["FitResult", "fit"],
+    "io.errors": ["FormatError", "UserError"],
     "models.model": ["Model", "load"],
     "nets.network": ["build"],
+    "report.recorded_run": ["RecordedRun", "read_run"],
     "retraining.api": ["retrain"],
     "runs.events": ["Callback", "RetrainResult", "SearchResult", "TrainingCallback"],
     "searching.api": ["search"],

@@ -1,5 +1,7 @@
 """`prnas evaluate` and `prnas predict`: what they print and write, and what they refuse."""
 
+import csv
+import io
 import json
 import re
 import shutil
@@ -228,6 +230,23 @@ def test_predictions_of_files_and_folders(here: Cli, pets: str, tmp_path: Path) 
         (first,) = one["classes"]
         assert found[1] == first["name"]
         assert float(found[2]) == pytest.approx(100 * first["probability"], abs=0.06)
+
+
+def test_predictions_as_csv(here: Cli, pets: str, tmp_path: Path) -> None:
+    picture_folder(tmp_path / "a, b", 1)
+    odd = picture(tmp_path / "two\nlines.png", 9)
+    rows = list(csv.DictReader(io.StringIO(here.good("predict", pets, "a, b", odd.name, "--csv"))))
+    data = json.loads(here.good("predict", pets, "a, b", odd.name, "--json"))
+    assert [row["image"] for row in rows] == [one["path"] for one in data]
+    assert "two\nlines.png" in {row["image"] for row in rows}
+    for row, one in zip(rows, data, strict=True):
+        first, second = one["classes"]
+        assert (row["class"], float(row["probability"])) == (first["name"], first["probability"])
+        assert (row["class_2"], float(row["probability_2"])) == tuple(second.values())
+        assert len(row) == 5
+    single = here.good("predict", pets, odd.name, "--csv", "--top", "1")
+    assert single.startswith('image,class,probability\n"two\nlines.png",')
+    assert "choose one of --csv and --json" in here.bad("predict", pets, "x", "--csv", "--json")
 
 
 def test_a_broken_image_in_a_real_process(pets: str, tmp_path: Path) -> None:

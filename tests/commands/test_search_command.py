@@ -1,5 +1,6 @@
 """The words of `prnas search`: what is refused, before anything is imported, read or written."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -14,10 +15,14 @@ import prnas.searching
 from prnas import cli
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
+from prnas.io.yaml_files import dump_yaml
 from prnas.runs.events import SearchResult
 from prnas.runs.run import Stopped
+from prnas.space import zoo
+from prnas.space.genotype import Genotype
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli
+from tests.support.settings import small_training
 from tests.support.synthetic_search import play
 
 MISTAKES = [
@@ -202,7 +207,46 @@ def test_stopping(
 def test_a_picture(engine: FakeEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cli.main(["search", "--quiet", "--picture", "cells.svg"])
     assert (tmp_path / "cells.svg").exists()
-    assert capsys.readouterr().out.endswith("wrote cells.svg\n")
+    assert capsys.readouterr().out == ""  # Quiet, and without a folder.
+
+
+def test_for_scripts_there_is_one_line_or_json(
+    engine: FakeEngine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine.folder = tmp_path / "a run"
+    engine.folder.mkdir()
+    (engine.folder / "environment.json").write_text("{}")
+    cli.main(["search", "--quiet"])
+    assert capsys.readouterr() == (f"{engine.folder}\n", "")
+    cli.main(["search", "--json", "--quiet", "--picture", "cells.svg"])
+    out, err = capsys.readouterr()
+    data = json.loads(out)
+    assert (data["task"], data["folder"], err) == ("search", str(engine.folder), "")
+    assert Genotype.from_json(data["genotype"]) == zoo.get("pr-darts-dl2")
+    assert (data["epochs"], data["seconds"]) == (20, 200.0)
+    assert 0 <= data["validation_accuracy"] <= 1
+    engine.stopped = Stopped(Path("runs/run"), signal.SIGINT)
+    for option in ("--quiet", "--json"):
+        with pytest.raises(SystemExit):
+            cli.main(["search", option])
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.endswith("prnas search --resume runs/run\n")
+
+
+def test_for_scripts_after_a_training(here: Cli, images: Path, tmp_path: Path) -> None:
+    config = small_training(images, training={"epochs": 1, "warmup_epochs": 0})
+    (tmp_path / "own.yaml").write_text(dump_yaml(config.to_data()))
+    words = ("retrain", "darts-v1", "own.yaml", "--name")
+    assert here.good(*words, "one", "--quiet") == "runs/one\n"
+    assert here.good("retrain", "--resume", "runs/one", "--quiet") == "runs/one\n"
+    data = json.loads(here.good("retrain", "--resume", "runs/one", "--json"))
+    assert (data["task"], data["folder"], data["seed"]) == ("retrain", "runs/one", 1)
+    assert 0 <= data["test_error"] <= 1
+    assert here.good(*words, "two", "--seeds", "2", "--quiet") == "runs/two\n"
+    group = json.loads(here.good("retrain", "--resume", "runs/two", "--json"))
+    assert (group["folder"], group["test_error"]["seeds"]) == ("runs/two", 2)
+    assert group["runs"][0]["test_error"] == data["test_error"]
 
 
 def test_only_the_first_process_speaks(

@@ -24,8 +24,9 @@ class Right(prnas.TrainingCallback):
 @pytest.mark.parametrize(
     ("callback", "words"),
     [
-        (print, r"must be a prnas\.Callback object, got <built-in function print>"),
-        (Callback, r"must be a prnas\.Callback object, got <class "),
+        (print, r"prnas\.Callback object, got <built-in function print>\. .*on_epoch.*, close"),
+        (None, r"must be a prnas\.Callback object, got None"),
+        (Right, r"Right is a class; a callback is an object of it: Right\(\)"),
         (Misspelt(), r"^Misspelt\.on_epock would never be called.* Did you mean 'on_epoch'\?"),
     ],
 )
@@ -40,6 +41,14 @@ def test_what_no_run_would_call_is_refused(
     with pytest.raises(TypeError, match=words):
         prnas.retrain("darts-v1", small_training(images), runs=tmp_path, callbacks=callbacks)
     assert not list(tmp_path.iterdir())
+
+
+def test_callbacks_are_a_list_and_checked_before_all_else() -> None:
+    for callbacks in (Right(), None):
+        with pytest.raises(TypeError, match=r"callbacks must be a list of prnas\.Callback"):
+            prnas.search("no such recipe", callbacks=callbacks)  # pyright: ignore
+    with pytest.raises(TypeError, match="on_epock"):
+        prnas.retrain("no such cell", callbacks=[Misspelt()])
 
 
 def test_callbacks_of_searches_and_trainings_are_the_same() -> None:

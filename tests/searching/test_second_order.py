@@ -17,7 +17,7 @@ from prnas.nets import plain_supernet
 from prnas.runs.named import config_of
 from prnas.searching.search import Search
 from prnas.searching.steps.second_order import Bilevel, SecondOrderStep, unrolled
-from prnas.searching.time_left import epoch_work
+from prnas.searching.time_left import work_of_epochs
 from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import Pools
 from tests.support.settings import small_config
@@ -288,9 +288,9 @@ def test_only_gradients_of_the_architecture_are_left_behind(
 def test_the_time_left_follows_the_cost_of_a_step() -> None:
     grace, both = "schedule.cycles.0.grace_epochs=1", "schedule.cycles.0.epochs=2"
     works = {
-        step: epoch_work(
-            config_of(TINY, [f"architecture.step={step}", grace, both], SearchConfig), 0
-        )
+        step: work_of_epochs(
+            config_of(TINY, [f"architecture.step={step}", grace, both], SearchConfig)
+        )[0]
         for step in ("first-order", "second-order")
     }
     first, second = works["first-order"], works["second-order"]

@@ -9,8 +9,8 @@ from typing import Any
 
 from prnas.commands.draw import check_target
 from prnas.commands.options import DataOptions
-from prnas.commands.run_options import typed_overrides
 from prnas.config import recipes
+from prnas.config.overrides import typed_overrides
 from prnas.config.retrain import RetrainDataConfig
 from prnas.config.sections import ImagesConfig, RunConfig
 from prnas.config.undecided import Draft

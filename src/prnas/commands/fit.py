@@ -108,5 +108,3 @@ def _request(pictures: str | None, options: FitOptions) -> "Request":
         threads=options.threads,
         accelerator=options.accelerator or "auto",
     )
-
-

@@ -7,7 +7,7 @@ from statistics import median
 import prnas
 from prnas.commands.draw import check_target
 from prnas.commands.options import LatencyOptions
-from prnas.commands.run_options import typed_overrides
+from prnas.config.overrides import typed_overrides
 from prnas.config.search import SearchConfig
 from prnas.data.survey import shape_and_classes
 from prnas.io.errors import UserError

@@ -123,7 +123,14 @@ class RunOptions(Options):
     compile: bool = False
     """Compile with PyTorch: the stem of a search, the cells of a training."""
     quiet: bool = False
-    """Print only the end."""
+    """Print only the run's folder, in one line at the end."""
+    as_json: Annotated[bool, Parameter(name="--json")] = False
+    """Print only the result, as JSON, at the end."""
+
+    @property
+    def brief(self) -> bool:
+        """Whether a script reads the output: then there is nothing but the end."""
+        return self.quiet or self.as_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,6 +269,8 @@ class PredictOptions(Options):
     """Batch size."""
     accelerator: Device = "auto"
     threads: Threads = None
+    csv: bool = False
+    """Print CSV, with a line for each image."""
     as_json: AsJson = False
 
 

@@ -1,5 +1,7 @@
 """`prnas predict`: the classes of images, predicted by a trained model."""
 
+import csv
+import io
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -20,6 +22,8 @@ _WIDEST = 60  # Columns that paths and names of classes may take to be aligned.
 
 def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
     """Print the classes of all images. Files that cannot be read are named, with exit code 2."""
+    if options.csv and options.as_json:
+        raise UserError("choose one of --csv and --json")
     if not images:
         raise UserError("name image files, or folders of them, after the model")
     if address := next((name for name in images if "://" in name), None):
@@ -39,15 +43,21 @@ def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
     with ExitStack() as stack:
         # In a terminal, the predictions themselves show the progress.
         progress = None
-        if options.as_json or not out.isatty():
+        if options.as_json or options.csv or not out.isatty():
             progress = stack.enter_context(bar("predicting", len(files.paths)))
-        results = predict_each(model, files.paths, top=options.top, batch=options.batch)
+        top = min(options.top, len(model.class_names))
+        shown = visible if out.isatty() else str  # A script wants names as they are.
+        if options.csv:
+            print(_csv_line(_columns(top)), end="", file=out)
+        results = predict_each(model, files.paths, top=top, batch=options.batch)
         for result in results:
             if not isinstance(result, Prediction):
                 _complain(str(result))
                 num_broken += 1
             elif options.as_json:
                 predictions.append(result)
+            elif options.csv:
+                print(shown(_csv_line(_values(result))), end="", file=out)
             else:
                 print(_line(result, *widths), file=out)
             if progress is not None:
@@ -59,7 +69,7 @@ def run(path: Path, images: Sequence[str], options: PredictOptions) -> None:
     if num_broken:
         sys.stdout.flush()
         sys.exit(USER_ERROR)
-    if not options.as_json:
+    if not options.as_json and not options.csv:
         show_next(f"prnas evaluate {shlex.quote(str(path))}")
 
 
@@ -69,6 +79,28 @@ def _line(prediction: Prediction, path_width: int, name_width: int) -> str:
         for score in prediction.classes
     )
     return f"{_in_line(str(prediction.path)):{path_width}}  {classes}"
+
+
+def _columns(top: int) -> list[str]:
+    """The head of the CSV: the class and its probability, then those of the next ones."""
+    numbers = ["", *(f"_{number}" for number in range(2, top + 1))]
+    return [
+        "image",
+        *(f"{name}{number}" for number in numbers for name in ("class", "probability")),
+    ]
+
+
+def _values(prediction: Prediction) -> list[str]:
+    classes = [(score.name, repr(score.probability)) for score in prediction.classes]
+    return [str(prediction.path), *(value for pair in classes for value in pair)]
+
+
+def _csv_line(values: Sequence[str]) -> str:
+    """A line of CSV; what a name's bytes cannot be as text is escaped, as a terminal shows it."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([value.encode(errors="backslashreplace").decode() for value in values])
+    return text.getvalue()
 
 
 def _in_line(text: str) -> str:

@@ -4,24 +4,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prnas.commands.options import RetrainOptions
-from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
+from prnas.commands.run_options import (
+    RUNS,
+    check_run_options,
+    config_overrides,
+    display_for,
+    showing,
+)
 from prnas.config import recipes
 from prnas.config.retrain import RetrainConfig
-from prnas.config.undecided import AUTO, Draft
+from prnas.config.undecided import Draft
 from prnas.io.errors import UserError
 from prnas.runs import named
-from prnas.space.resnet import RESNET
+from prnas.runs.training_draft import training_draft
 
 if TYPE_CHECKING:
     from prnas.models.card import ModelCard
-
-# Keys of the data section that a training inherits from the search whose cells it trains, unless
-# its recipe chooses them by the images; a recipe that does takes all images, too.
-INHERITED = (
-    *("name", "root", "test_share", "broken", "storage", "workers"),
-    *("flip", "padding_color"),
-)
-INHERITED_SIZES = ("image_size", "images", "crop_padding")
+    from prnas.terminal.display import Display
 
 
 def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:
@@ -35,18 +34,18 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.retraining import api, seeds
     from prnas.runs.events import Callback
-    from prnas.terminal.display import Display
+    from prnas.terminal.brief_ends import print_folder, print_result
     from prnas.terminal.ends import show_seeds
 
     displays: list[Display] = []
 
     def watchers(number: int = 0, of: int = 1) -> list[Callback]:
         title = f"run {number + 1} of {of}" if of > 1 else ""
-        displays.append(Display(quiet=options.quiet, title=title))
+        displays.append(display_for(options, title))
         return with_default_callbacks([displays[-1]])
 
     result = None
-    with showing(displays, "retrain"):
+    with showing(displays, "retrain", options.brief):
         if settled is None:
             assert options.resume is not None
             if seeds.is_group(options.resume):
@@ -58,11 +57,10 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
                     options.resume, overrides=config_overrides(options), callbacks=watchers()
                 )
         else:
-            stem = Path(recipe or "retrain").stem
             run: dict[str, Any] = {
                 "runs": options.runs or RUNS,
                 "name": options.name,
-                "recipe": stem,
+                "recipe": recipe,
             }
             if options.seeds is None or options.seeds == 1:
                 reasons = settled.reasons
@@ -72,13 +70,18 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
                 result = seeds.start_seeds(config, options.seeds, watchers=watchers, **run)
     if result is not None and displays[-1].started:
         write_report(result.folder)
-        show_seeds(result)
+        if options.as_json:
+            print_result(result)
+        elif options.quiet:
+            print_folder(result.folder)
+        else:
+            show_seeds(result)
 
 
 def _draft(
     genotype: str | None, recipe: str | None, options: RetrainOptions
 ) -> tuple[str, Draft[RetrainConfig]]:
-    """The recipe, and what it and the options say of the training."""
+    """The recipe's name, and what it and the options say of the training."""
     start = options.start_from
     if start is not None and genotype is not None and recipe is None and _is_recipe(genotype):
         genotype, recipe = None, genotype  # The cells are those of the model to start from.
@@ -93,20 +96,8 @@ def _draft(
     else:
         assert card is not None
         trainable = named.Trainable(card.genotype, {})
-    searched = trainable.data
-    # The images are those of the search, unless a recipe or --data names others.
-    inherits = recipe is None and options.data is None and searched is not None
-    name = searched["name"] if inherits and searched is not None else options.data
-    recipe = recipe or named.default_training(name)
-    draft = named.draft_of(recipe, (), RetrainConfig)
-    data = trainable.put_into(draft.to_data())
-    if genotype == RESNET and "network.cells" in draft.open:
-        data["network"]["cells"] = AUTO  # As many blocks as the images allow.
-    if inherits and searched is not None:
-        keys = INHERITED if draft.open else (*INHERITED, *INHERITED_SIZES)
-        data["data"] |= {key: searched[key] for key in keys}
-    data["network"] |= network
-    return recipe, RetrainConfig.draft(data, config_overrides(options))
+    changes = config_overrides(options)
+    return training_draft(trainable, recipe, options.data, changes, network)
 
 
 def _is_recipe(name: str) -> bool:

@@ -1,18 +1,18 @@
 """The options and the end that `prnas search` and `prnas retrain` share."""
 
-import json
 import shlex
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from prnas.commands.options import ConfigOptions, RunOptions
+from prnas.config.overrides import typed_overrides
 from prnas.io.errors import UserError
 from prnas.runs import signals
 from prnas.runs.names import check_name, not_resumable
-from prnas.terminal.output import show
+from prnas.terminal.output import show, visible
 
 if TYPE_CHECKING:
     from prnas.terminal.display import Display
@@ -39,16 +39,6 @@ def _final_overrides(options: RunOptions | ConfigOptions) -> list[str]:
     return typed_overrides({f"final.{name}": str(value) for name, value in given.items()})
 
 
-def typed_overrides(values: Mapping[str, Any]) -> list[str]:
-    """The overrides that options stand for, of those that were given."""
-    # As JSON, so that YAML makes no number of a name.
-    return [
-        f"{key}={json.dumps(value, ensure_ascii=False)}"
-        for key, value in values.items()
-        if value is not None
-    ]
-
-
 def check_run_options(options: RunOptions, **arguments: str | None) -> None:
     """Refuse options and arguments that do not fit a new run, or one that is resumed."""
     if options.resume is None:
@@ -70,8 +60,20 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
         )
 
 
+def display_for(options: RunOptions, title: str = "") -> "Display":
+    """The display that the options ask for."""
+    from prnas.terminal.brief_ends import print_folder, print_result
+    from prnas.terminal.display import Display
+
+    if options.as_json:
+        return Display(quiet=True, title=title, ending=print_result)
+    if options.quiet:
+        return Display(quiet=True, title=title, ending=lambda end: print_folder(end.folder))
+    return Display(title=title)
+
+
 @contextmanager
-def showing(displays: "Sequence[Display]", command: str) -> Generator[None]:
+def showing(displays: "Sequence[Display]", command: str, brief: bool = False) -> Generator[None]:
     """Close the displays at the end. If the run is stopped, say how to go on, and exit."""
     from prnas.runs.run import Stopped
 
@@ -81,7 +83,11 @@ def showing(displays: "Sequence[Display]", command: str) -> Generator[None]:
         # With several processes, only the first one prints.
         if displays and displays[-1].started and stopped.folder is not None:
             folder = shlex.quote(str(stopped.folder))
-            show("stopped; the state is saved. To go on:", f"  prnas {command} --resume {folder}")
+            lines = "stopped; the state is saved. To go on:", f"  prnas {command} --resume {folder}"
+            if brief:  # No script expects it among the output.
+                print(*map(visible, lines), sep="\n", file=sys.stderr)
+            else:
+                show(*lines)
         sys.exit(signals.EXIT + stopped.number)
     finally:
         for display in displays:

@@ -5,7 +5,13 @@ from pathlib import Path
 
 from prnas.commands.draw import check_picture, save_picture
 from prnas.commands.options import SearchOptions
-from prnas.commands.run_options import RUNS, check_run_options, config_overrides, showing
+from prnas.commands.run_options import (
+    RUNS,
+    check_run_options,
+    config_overrides,
+    display_for,
+    showing,
+)
 from prnas.config.search import SearchConfig
 from prnas.runs import named
 from prnas.studies.names import STUDY
@@ -30,11 +36,10 @@ def run(recipe: str | None, options: SearchOptions) -> None:
 
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.searching import api
-    from prnas.terminal.display import Display
 
-    display = Display(quiet=options.quiet)
+    display = display_for(options)
     callbacks = with_default_callbacks([display])
-    with showing([display], "search"):
+    with showing([display], "search", options.brief):
         if settled is None:
             assert options.resume is not None
             result = api.resume(options.resume, overrides=overrides, callbacks=callbacks)
@@ -51,7 +56,7 @@ def run(recipe: str | None, options: SearchOptions) -> None:
         from prnas.drawing.cells import draw_genotype
 
         title = result.folder.name if result.folder else None
-        save_picture(draw_genotype(result.genotype, title), options.picture)
+        save_picture(draw_genotype(result.genotype, title), options.picture, options.brief)
 
 
 def _advice(recipe: str, config: SearchConfig) -> tuple[tuple[str, str], ...]:

@@ -28,7 +28,7 @@ def run(recipe: str, options: SearchOptions) -> None:
     if options.resume is not None:
         if config_overrides(options):
             raise UserError("a study's jobs keep their config; leave out what would change it")
-        command.go_on(options.resume, read_plan(options.resume), quiet=options.quiet)
+        command.go_on(options.resume, read_plan(options.resume), ending=_ending(options))
         return
     seeds = options.seeds
     if seeds is None or not 1 <= seeds <= MOST_SEEDS:
@@ -44,13 +44,17 @@ def run(recipe: str, options: SearchOptions) -> None:
     folder = (options.runs or RUNS) / name
     if folder.exists():
         raise UserError(f"{folder} is there already; go on with `prnas search --resume {folder}`")
-    command.go_on(folder, plan, quiet=options.quiet)
+    command.go_on(folder, plan, ending=_ending(options))
+
+
+def _ending(options: SearchOptions) -> command.Ending:
+    return "json" if options.as_json else "folder" if options.quiet else "all"
 
 
 def _show_reasons(recipe: str, options: SearchOptions) -> None:
     """Show the values that were chosen by the images; all jobs have them in their configs."""
     draft = named.draft_of(recipe, config_overrides(options), SearchConfig)
-    if draft.open and not options.quiet:
+    if draft.open and not options.brief:
         show(*reason_lines(named.settle(draft).reasons), "")
 
 

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from prnas.commands.options import StudyOptions
 from prnas.commands.run_options import RUNS
@@ -24,8 +25,9 @@ from prnas.studies.plan import Plan, make_plan
 from prnas.studies.results import StudyResults, pooled_deviation, results_of
 from prnas.studies.run import Outcome, Watcher, Watchers, run_study
 from prnas.studies.states import JobState, read_states
-from prnas.terminal.output import show, show_json, show_next
+from prnas.terminal.output import note, show, show_json, show_next, visible
 
+Ending = Literal["all", "folder", "json"]
 FAILED = 1  # The exit code if a job was given up.
 NOTHING = 2  # If none could even begin.
 LATER = 75  # If a job cannot be run yet, as sysexits.h has it.
@@ -95,8 +97,19 @@ def _check(options: StudyOptions, plan: Plan) -> None:
 # ---------------------------------------------------------------- running it
 
 
-def go_on(folder: Path, plan: Plan, *, job: int | None = None, quiet: bool = False) -> None:
-    """Run what is not done yet, or the one job; then show what came of it, and exit."""
+def go_on(
+    folder: Path,
+    plan: Plan,
+    *,
+    job: int | None = None,
+    quiet: bool = False,
+    ending: Ending = "all",
+) -> None:
+    """Run what is not done yet, or the one job; then show what came of it, and exit.
+
+    `ending`: all of that, or nothing but the folder, or the results as JSON.
+    """
+    brief = ending != "all"
     from prnas.studies.page import PageWriter
     from prnas.terminal.study_view import StudyDisplay, show_results
 
@@ -104,11 +117,12 @@ def go_on(folder: Path, plan: Plan, *, job: int | None = None, quiet: bool = Fal
     engine, share = engine_of(plan.study, single=job is not None)
     try:
         open_study(folder, plan)
-        display = StudyDisplay(len(share.slots), quiet=quiet)
+        display = StudyDisplay(len(share.slots), quiet=quiet or brief)
         numbers = None if job is None else [job]
         watcher: Watcher = display
         if job is None:  # Many jobs at once would all write the same page.
-            watcher = Watchers(display, PageWriter(folder, lambda text: show(f"note: {text}")))
+            say = note if brief else lambda text: show(f"note: {text}")
+            watcher = Watchers(display, PageWriter(folder, say))
         outcome = run_study(folder.absolute(), plan, share, engine, watcher, numbers)
     finally:
         engine.close()
@@ -118,10 +132,14 @@ def go_on(folder: Path, plan: Plan, *, job: int | None = None, quiet: bool = Fal
     results = results_of(plan, outcome.states)
     with cannot(f"write {folder / SUMMARY}"):
         write_summary(folder, plan, results)
-    if results.jobs_done:
+    if ending == "folder":
+        print(folder)
+    elif ending == "json":
+        show_json({"folder": str(folder), **results.to_json(plan)})
+    elif results.jobs_done:
         show_results(results)
         show("", f"as a page: {folder / REPORT}")
-    _end(folder, plan, outcome, results)
+    _end(folder, plan, outcome, results, brief)
 
 
 def engine_of(study: StudyConfig, single: bool = False) -> tuple[Engine, Share]:
@@ -156,18 +174,27 @@ def _end_of_job(plan: Plan, number: int, outcome: Outcome) -> None:
     show(f"job {number} is done: {job.path}")
 
 
-def _end(folder: Path, plan: Plan, outcome: Outcome, results: StudyResults) -> None:
+def _end(
+    folder: Path, plan: Plan, outcome: Outcome, results: StudyResults, brief: bool = False
+) -> None:
+    tell = _tell_beside if brief else show
     command = f"prnas study {shlex.quote(str(folder))}"
     for line in given_up(plan, outcome.failed):
         print(f"prnas: {line}", file=sys.stderr)
     if outcome.signal:
-        show("", "stopped; everything is saved. To go on:", f"  {command}")
+        tell("", "stopped; everything is saved. To go on:", f"  {command}")
         sys.exit(signals.EXIT + outcome.signal)
     if outcome.failed or not results.whole:
-        show("", "when that is mended, go on:", f"  {command}")
+        tell("", "when that is mended, go on:", f"  {command}")
         begun = any(state.checkpoint or state.state == "done" for state in outcome.states.values())
         sys.exit(FAILED if begun else NOTHING)
-    show_next(f"{command} --csv", f"{command} --latex", logged=True)
+    if not brief:
+        show_next(f"{command} --csv", f"{command} --latex", logged=True)
+
+
+def _tell_beside(*lines: str) -> None:
+    """Where no script reads it."""
+    print(*map(visible, lines), sep="\n", file=sys.stderr)
 
 
 def given_up(plan: Plan, failed: Mapping[int, str]) -> list[str]:

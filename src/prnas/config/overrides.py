@@ -1,7 +1,8 @@
 """Dotted overrides from a command line: `schedule.cycles.0.epochs=5` on plain data."""
 
 import copy
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from prnas.io.errors import FormatError, suggestion
@@ -58,3 +59,13 @@ def _index(section: Any, key: str, path: str) -> str | int:
             raise FormatError([f"'{path}' has the entries 0 to {size - 1}, not '{key:.60}'"])
         return int(key)
     raise FormatError([f"'{path}' is a single value; it has no '{key:.60}'"])
+
+
+def typed_overrides(values: Mapping[str, Any]) -> list[str]:
+    """The overrides that options and arguments stand for, of those that were given."""
+    # As JSON, so that YAML makes no number of a name.
+    return [
+        f"{key}={json.dumps(value, ensure_ascii=False)}"
+        for key, value in values.items()
+        if value is not None
+    ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
@@ -10,6 +11,7 @@ from prnas.config.choices import Accelerator, Precision
 from prnas.config.numbers import Share, Size
 from prnas.config.overrides import apply_overrides
 from prnas.config.undecided import Draft, set_apart
+from prnas.io.errors import UserError
 from prnas.io.reading import validated
 
 # Number of epochs that `last-five` validates, and whose mean is a training's test error.
@@ -114,6 +116,25 @@ class RunConfig(Section):
     def from_data(cls, data: Any, overrides: Sequence[str] = ()) -> Self:
         """The config in parsed YAML; `overrides` and errors are those of `override`."""
         return cls._validated({} if data is None else data).override(overrides)
+
+    @classmethod
+    def from_file(cls, file: str | Path, overrides: Sequence[str] = ()) -> Self:
+        """The config in a YAML file, or of a recipe; a `UserError` or `FormatError` says what is
+        wrong with it. Values that are left to the images (`auto`) cannot be known here.
+        """
+        from prnas.config.files import for_another_task, read_draft
+
+        draft = read_draft(str(file))
+        if not isinstance(draft.config, cls):
+            task = cls.model_fields["task"].default
+            raise for_another_task(f"'{file!s:.200}'", draft.config.task, task)
+        own = cls.draft(draft.to_data(), overrides)
+        if own.open:
+            raise UserError(
+                f"{file!s:.200} leaves {', '.join(own.open)} to the images: give it to "
+                "prnas.search or prnas.retrain by its name, or say what they are by overrides"
+            )
+        return own.config
 
     @classmethod
     def draft(cls, data: Any, overrides: Sequence[str] = ()) -> Draft[Self]:

@@ -114,4 +114,3 @@ def make_request(pictures: str, minutes: float, **options: Any) -> Request:
         for key in ("max_params", "max_macs", "max_latency")
     }
     return checked(Request(data_name(pictures), float(minutes), **(options | texts)))
-

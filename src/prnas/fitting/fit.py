@@ -140,8 +140,8 @@ class Fit:
         best = max(scored, key=lambda name: _by_validation(scored[name]))
         with suppress(OSError):
             save_model(self.path / FOLDER, scored[best].model.network, scored[best].model.card)
-            label = self.contenders[best].label
-            self.listener.on_message(f"the best network so far ({label}) is in {self.path / FOLDER}")
+            where = f"{self.contenders[best].label} is in {self.path / FOLDER}"
+            self.listener.on_message(f"the best network so far: {where}")
 
     # ------------------------------------------------------------ the end
 
@@ -233,4 +233,3 @@ def resume(
     finally:
         loaded.close()
         folder.close()
-

@@ -3,7 +3,9 @@
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,7 +27,7 @@ from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult, S
 from prnas.runs.records import EpochRecord
 from prnas.searching import api as searching
 from prnas.searching.cycle_end import MOST_STEPS
-from prnas.searching.time_left import epoch_work
+from prnas.searching.time_left import work_of_epochs
 from prnas.space.analysis.counting import discoverable
 
 STEPS = 5  # Of an epoch that is measured.
@@ -60,7 +62,7 @@ class _Watch(Callback):
     def step(self, epoch: int) -> float:
         """Seconds of a step of this epoch; the first one of all warms up and does not count."""
         times = self.steps[epoch]
-        between = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        between = [later - earlier for earlier, later in pairwise(times)]
         if between:
             return median(between)
         record = self.epochs[epoch - 1]
@@ -104,7 +106,8 @@ class Meter:
         """What this training takes, by its first steps."""
         share = 1 - config.data.validation
         images = int((STEPS * config.batch.min + data.num_classes) / share) + 1
-        few = config.data.model_copy(update={"images": images if images < len(data.train) else None})
+        fewer = {"images": images if images < len(data.train) else None}
+        few = config.data.model_copy(update=fewer)
         epochs = config.training.model_copy(update={"epochs": 10})
         short = config.model_copy(update={"data": few, "training": epochs})
         watch = self._watch(retraining.start, short, data)
@@ -115,13 +118,16 @@ class Meter:
         """What this search takes, by the first steps of its first cycle."""
         cycles = config.schedule.cycles
         images = 2 * STEPS * config.batch.min + 2
-        few = config.data.model_copy(update={"images": images if images < len(data.train) else None})
+        fewer = {"images": images if images < len(data.train) else None}
+        few = config.data.model_copy(update=fewer)
         first = replace(cycles[0], epochs=10, grace_epochs=1)
         schedule = replace(config.schedule, cycles=(first, *cycles[1:]))
         short = config.model_copy(update={"data": few, "schedule": schedule})
         watch = self._watch(searching.start, short, data)
         start = max(watch.ready - watch.began, 0.0)
-        work = [epoch_work(config, number)[0] for number in range(len(cycles))]
+        work = [
+            epochs[0] for epochs in work_of_epochs(config)
+        ]  # Grace epochs: of each cycle, the first.
         growth = tuple(each / work[0] for each in work)
         return SearchTimes(
             watch.step(1), watch.step(2), watch.validation(), watch.overhead(), start, growth
@@ -131,16 +137,9 @@ class Meter:
         """Start a run in a folder that is removed again, and watch it until its third epoch."""
         watch = _Watch(self.clock, self.clock())
         with tempfile.TemporaryDirectory(prefix="prnas-measure-") as folder:
-            try:
-                start(
-                    config,
-                    runs=Path(folder),
-                    name="measured",
-                    callbacks=with_default_callbacks([watch]),
-                    loaded=data,
-                )
-            except _EnoughError:
-                pass
+            callbacks = with_default_callbacks([watch])
+            with suppress(_EnoughError):
+                start(config, runs=Path(folder), name="measured", callbacks=callbacks, loaded=data)
         if 3 not in watch.steps:
             raise UserError("these images are too few to be measured")
         return watch

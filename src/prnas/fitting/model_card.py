@@ -118,7 +118,8 @@ def _confusions(results: Mapping[str, Any]) -> list[str]:
     found = confusions(tuple(map(tuple, matrix)), MOST_CONFUSIONS)
     if not found:
         return ["## Confusions", "", "No test image was taken for another class."]
-    lines = ["## Confusions", "", "| class | taken for | times | of its images |", "|---|---|---|---|"]
+    headings = ["| class | taken for | times | of its images |", "|---|---|---|---|"]
+    lines = ["## Confusions", "", *headings]
     for one in found:
         total = sum(matrix[one.true])
         row = [safe(names[one.true]), safe(names[one.predicted]), f"{one.count}", f"{total}"]

@@ -254,7 +254,8 @@ def _gallery_section(results: Mapping[str, Any], pictures: Sequence[str]) -> str
         figures.append(
             f'<li><figure><img src="{picture}" alt="{alt}" width="96" height="96">'
             f"<figcaption><b>{true}</b> taken for <b>{taken}</b>, "
-            f"{in_percent(one['confidence'])} sure (its class: {in_percent(one['true_probability'])})"
+            f"{in_percent(one['confidence'])} sure (of its own class: "
+            f"{in_percent(one['true_probability'])})"
             f'<span class="file">{_name(one["name"], 120)}</span></figcaption></figure></li>'
         )
     mistakes = sum(map(sum, results["confusion"])) - sum(
@@ -302,9 +303,8 @@ def _diagram(bins: Sequence[Mapping[str, Any]]) -> str:
             f'width="{width - 2:.1f}" height="{height:.1f}"/>'
         )
         level = top + SIDE * (1 - one["confidence"])
-        bars.append(
-            f'<path class="mark" d="M{x + 1:.1f} {level:.1f}H{x + width - 1:.1f}" stroke-width="2"/>'
-        )
+        line = f"M{x + 1:.1f} {level:.1f}H{x + width - 1:.1f}"
+        bars.append(f'<path class="mark" d="{line}" stroke-width="2"/>')
     labels = "".join(
         f'<text x="{left + SIDE * share:.0f}" y="{top + SIDE + 15}" text-anchor="middle">'
         f"{100 * share:.0f}</text>"

@@ -342,7 +342,7 @@ def _reasons(plan: Plan, number: int, good: bool, task: Task) -> list[tuple[str,
     cells, channels = rung.search
     images = "all training images"
     if search.images < task.train:
-        images = f"{search.images:,} of {task.train:,} training images, as many as there is time for"
+        images = f"{search.images:,} of {task.train:,} training images, as time allows"
     epochs = sum(length for length, _ in cycle_lengths(search.epochs))
     lines.append(
         ("search", f"{epochs} epochs in {CYCLES} cycles, {cells} cells of {channels} channels, "

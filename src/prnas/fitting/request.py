@@ -81,7 +81,6 @@ def milliseconds_of(limit: str | None) -> float | None:
     if limit is None:
         return None
 
-
     try:
         number = milliseconds(limit)
     except ValueError as error:
@@ -95,7 +94,6 @@ def amount_of(limit: str | None) -> int | None:
     """A limit such as 3M as a number."""
     if limit is None:
         return None
-
 
     return amount(limit)
 

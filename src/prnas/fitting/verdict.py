@@ -88,9 +88,7 @@ def compare(found: Sequence[bool], others: Mapping[str, Sequence[bool]]) -> list
     for rank, name in enumerate(by_p):
         largest = max(largest, min(1.0, (len(by_p) - rank) * mcnemar(*counts[name])))
         corrected[name] = largest
-    return [
-        Compared(name, *pair, mcnemar(*pair), corrected[name]) for name, pair in counts.items()
-    ]
+    return [Compared(name, *pair, mcnemar(*pair), corrected[name]) for name, pair in counts.items()]
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,8 @@ class ReportCallback(RecordsCallback):
 
     def on_end(self, result: SearchResult | RetrainResult) -> None:
         if isinstance(result, SearchResult):
-            self.write([kinds.GenotypeRecord(genotype=result.genotype.to_json(), fit=result.fit)])
+            genotype = result.genotype.to_json()
+            self.write([kinds.GenotypeRecord(genotype=genotype, fit=result.fit, next=result.next)])
         elif self._view is not None:
             with self._harmless():
                 every = read_records(self._folder / RECORDS)

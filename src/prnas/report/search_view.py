@@ -16,6 +16,7 @@ from prnas.runs.records import (
     EvaluationRecord,
     FitRecord,
     GenotypeRecord,
+    NextTraining,
     Record,
 )
 from prnas.space.fitting import in_short
@@ -43,6 +44,7 @@ class SearchView(View):
         self._schedule = [] if self.by_table else _schedule(info.config)
         self._ends: list[CycleRecord] = []
         self._fit: FitRecord | None = None
+        self._next: NextTraining | None = None
         for epochs, grace, *_ in self._schedule:
             self.bands.append(Band(self.planned, self.planned + epochs, grace))
             self.planned += epochs
@@ -63,7 +65,7 @@ class SearchView(View):
                 self.evaluations.add(record)
             case GenotypeRecord():
                 self.genotype = Genotype.from_json(record.genotype)
-                self._fit = record.fit
+                self._fit, self._next = record.fit, record.next
                 self.ended = True
             case _:
                 self.epochs.add(record)
@@ -84,6 +86,7 @@ class SearchView(View):
             "schedule": self._schedule,
             "validation": rounded(validation.accuracy if validation else None),
             "network": self._network(),
+            "next": self._next and self._next.model_dump(),
             "cycles": self.cycles.data(),
             "genotype": self._genotype(),
             "truth": self._truth(),

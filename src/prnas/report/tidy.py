@@ -14,6 +14,7 @@ from typing import Any
 from prnas.io.errors import FormatError, UserError
 from prnas.report.plain_data import whole_at
 from prnas.report.read_run import read_info
+from prnas.report.view import RunInfo
 from prnas.runs.integrity import check_records, check_run_config, newest_state, written_by
 from prnas.runs.names import CONFIG, RECORDS
 from prnas.runs.records import (
@@ -131,7 +132,14 @@ def _measured(evidence: Evidence | None, role: Role, edge: int, size: int) -> li
 
 
 def _read(folder: Path, name: str) -> tuple[Row, list[Record]]:
-    """The first columns of all rows of a run, and its records, verified as for a report."""
+    """The first columns of all rows of a run, and its records."""
+    info, records = read_verified(folder, name)
+    task = "retrain" if info.is_training else "search"
+    return {"run": name, "task": task, "seed": whole_at(info.config, "seed")}, records
+
+
+def read_verified(folder: Path, name: str | None = None) -> tuple[RunInfo, list[Record]]:
+    """The facts of a run, and its records, verified as for a report."""
     file = folder / RECORDS
     check_records(folder, file)
     info = read_info(folder, name)
@@ -143,8 +151,7 @@ def _read(folder: Path, name: str) -> tuple[Row, list[Record]]:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     except FormatError as error:
         raise UserError(f"{error}{written_by(folder)}") from None
-    task = "retrain" if info.is_training else "search"
-    return {"run": name, "task": task, "seed": whole_at(info.config, "seed")}, records
+    return info, records
 
 
 def csv_lines(rows: Iterable[Row], columns: Sequence[str]) -> Iterator[str]:

@@ -293,6 +293,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             seconds=self.state.elapsed,
             validation=trained.validation,
             kept_epoch=trained.kept_epoch,
+            config=self.config,
         )
 
 

@@ -6,10 +6,13 @@ Searches and trainings have the same events; what only one kind of run has is `N
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
+from prnas.drawing.notebook import html_of
 from prnas.io.errors import suggestion
+from prnas.io.frames import frame_of
 from prnas.models.model import Model
 from prnas.runs.records import (
     BatchRecord,
@@ -17,8 +20,10 @@ from prnas.runs.records import (
     EpochRecord,
     EvaluationRecord,
     FitRecord,
+    NextTraining,
     Score,
 )
+from prnas.runs.showing import Facts, epoch_rows, percent, seconds, short
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
 
@@ -95,7 +100,7 @@ class Validating:
     of_images: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SearchResult:
     """The result of a search. `folder` is `None` for a search that wrote nothing."""
 
@@ -106,6 +111,8 @@ class SearchResult:
     seconds: float
     fit: FitRecord | None = None  # What limits on the final network made of the genotype.
     evaluations: tuple[EvaluationRecord, ...] = ()  # Of a searcher, if there was one.
+    config: SearchConfig | None = None  # What it was told.
+    next: NextTraining | None = None  # The network that `prnas retrain` will train.
 
     @property
     def validation_accuracy(self) -> float | None:
@@ -115,8 +122,31 @@ class SearchResult:
                 return epoch.scores["validation"].accuracy
         return None
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each epoch."""
+        return list(epoch_rows(self.epochs))
 
-@dataclass(frozen=True, slots=True)
+    def to_pandas(self) -> Any:
+        """The epochs as a `pandas.DataFrame`."""
+        return frame_of(self.rows())
+
+    def _facts(self) -> Facts:
+        return [
+            *_told(self.config),
+            ("validation", percent(self.validation_accuracy)),
+            ("epochs", str(len(self.epochs))),
+            ("time", seconds(self.seconds)),
+            *_written(self.folder),
+        ]
+
+    def __repr__(self) -> str:
+        return short("SearchResult", self._facts())
+
+    def _repr_html_(self) -> str:
+        return html_of("search", self._facts(), self.genotype)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class RetrainResult:
     """The result of a training. `folder` is `None` for one that wrote nothing."""
 
@@ -131,6 +161,39 @@ class RetrainResult:
     seconds: float
     validation: Score | None = None  # Of the model, if there was a validation part.
     kept_epoch: int | None = None  # The epoch whose weights were kept, if it was chosen.
+    config: RetrainConfig | None = None  # What it was told.
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each epoch."""
+        return list(epoch_rows(self.epochs))
+
+    def to_pandas(self) -> Any:
+        """The epochs as a `pandas.DataFrame`."""
+        return frame_of(self.rows())
+
+    def _facts(self) -> Facts:
+        return [
+            *_told(self.config),
+            ("test error", percent(self.test_error)),
+            ("parameters", f"{self.parameters:,}"),
+            ("epochs", str(len(self.epochs))),
+            ("time", seconds(self.seconds)),
+            *_written(self.folder),
+        ]
+
+    def __repr__(self) -> str:
+        return short("RetrainResult", self._facts())
+
+    def _repr_html_(self) -> str:
+        return html_of("training", self._facts(), self.model.card.genotype)
+
+
+def _told(config: SearchConfig | RetrainConfig | None) -> Facts:
+    return [] if config is None else [("data", config.data.name), ("seed", str(config.seed))]
+
+
+def _written(folder: Path | None) -> Facts:
+    return [] if folder is None else [("folder", str(folder))]
 
 
 class Callback:
@@ -169,9 +232,19 @@ _HOOKS = frozenset(name for name in vars(Callback) if name.startswith("on_"))
 
 def check_callbacks(callbacks: Iterable[object]) -> None:
     """Raise a `TypeError` for what is no callback, and for a hook that no run would call."""
+    if not isinstance(cast(object, callbacks), Iterable) or isinstance(callbacks, Callback):
+        raise TypeError(
+            f"callbacks must be a list of prnas.Callback objects, got {callbacks!r:.200}"
+        )
     for callback in callbacks:
+        if isinstance(callback, type) and issubclass(callback, Callback):
+            name = callback.__name__
+            raise TypeError(f"{name} is a class; a callback is an object of it: {name}()")
         if not isinstance(callback, Callback):
-            raise TypeError(f"a callback must be a prnas.Callback object, got {callback!r:.200}")
+            raise TypeError(
+                f"a callback must be a prnas.Callback object, got {callback!r:.200}. Derive a "
+                f"class from prnas.Callback, with any of {', '.join(sorted(_HOOKS))}, close"
+            )
         for name in dir(callback):
             if name.startswith("on_") and name not in _HOOKS:
                 raise TypeError(

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from prnas.config import recipes
 from prnas.config.choosing import choose
+from prnas.config.files import for_another_task, read_draft
 from prnas.config.retrain import PLAIN, RetrainConfig
 from prnas.config.search import read_setting
 from prnas.config.sections import RunConfig
@@ -14,7 +15,6 @@ from prnas.config.undecided import Draft
 from prnas.io.errors import FormatError, UserError, reading, suggestion
 from prnas.io.paths import exists, is_file, is_folder
 from prnas.io.text import read_text
-from prnas.io.yaml_files import parse_yaml
 from prnas.runs.integrity import check_genotype, check_run_config, read_config_data, written_by
 from prnas.runs.names import CONFIG, GENOTYPE, MODEL
 from prnas.space import zoo
@@ -35,6 +35,7 @@ class Trainable:
     genotype: Genotype | None
     network: dict[str, Any]
     data: dict[str, Any] | None = None
+    any_size: bool = False  # Whether a recipe may choose the number of blocks.
 
     def put_into(self, config: dict[str, Any]) -> dict[str, Any]:
         """The plain data of a training's config, with this to train."""
@@ -51,7 +52,7 @@ def what_to_train(name: str) -> Trainable:
         except ValueError as error:
             raise UserError(str(error)) from None
     if blocks is not None:
-        return Trainable(None, _plain(blocks))
+        return Trainable(None, _plain(blocks), any_size=name == RESNET)
     if is_folder(name) and (Path(name) / CONFIG).is_file():
         run = _config_in(Path(name))
         if isinstance(run, RetrainConfig) and run.genotype is None:
@@ -159,13 +160,21 @@ def settle(draft: Draft[C]) -> Settled[C]:
 def draft_of(given: RunConfig | str | Path, overrides: Sequence[str], kind: type[C]) -> Draft[C]:
     """A config as by `config_of`, in which what is left to the images is still open."""
     task = next((task for task, config in recipes.KINDS.items() if config is kind), "")
-    draft = Draft(given) if isinstance(given, RunConfig) else _read_config(str(given), task)
+    draft = Draft(given) if isinstance(given, RunConfig) else read_draft(str(given), task)
     config = draft.config
     if not isinstance(config, kind):
-        raise _for_another_task(type(config).__name__, config.task, task)
-    return (
-        type(config).draft(draft.to_data(), overrides) if overrides else Draft(config, draft.open)
-    )
+        raise for_another_task(type(config).__name__, config.task, task)
+    if not overrides:
+        return Draft(config, draft.open)
+    return honestly_described(type(config).draft(draft.to_data(), overrides))
+
+
+def honestly_described(draft: Draft[C]) -> Draft[C]:
+    """Without the description of a recipe, if that is not true of other images."""
+    config = draft.config
+    if recipes.data_of_description(config.description) in (None, config.images.name):
+        return draft
+    return Draft(config.model_copy(update={"description": ""}), draft.open)
 
 
 def default_search(data: str | None) -> str:
@@ -177,23 +186,6 @@ def default_training(data: str | None) -> str:
     """The recipe of a training on these images, if none is named."""
     own = data is not None and data.partition(":")[0] in ("folder", "npz")
     return "retrain-pictures" if own else "retrain-quick"
-
-
-def _read_config(name: str, task: str) -> Draft[RunConfig]:
-    shipped = name in recipes.names()
-    with reading(name):
-        file = None if shipped else _existing(name, "recipe", recipes.names(task))
-        data = parse_yaml(recipes.text(name) if file is None else read_text(file))
-        own_task = recipes.task_of(data)
-        if task and own_task in recipes.KINDS and own_task != task:
-            raise _for_another_task(f"'{name:.200}'", own_task, task)
-        return recipes.draft_from_data(data)
-
-
-def _for_another_task(name: str, own_task: str, task: str) -> UserError:
-    return UserError(
-        f"{name} is a recipe for {own_task}; recipes for {task}: {', '.join(recipes.names(task))}"
-    )
 
 
 def _existing(name: str, what: str, names: list[str]) -> Path:

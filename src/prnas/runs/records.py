@@ -241,12 +241,24 @@ class FitRecord(_Record):
     smallest: dict[CostKind, int] | None = None  # of each kind alone, where nothing fits
 
 
+class NextTraining(_Record):
+    """The network that `prnas retrain RUN` trains after a search, without its auxiliary head."""
+
+    parameters: int
+    macs: int  # for an image
+    channels: int
+    cells: int
+    classes: int
+    image: list[int]  # height and width
+
+
 class GenotypeRecord(_Record):
     """The end of a search; `fit`, if it had limits on the final network."""
 
     type: Literal["genotype"] = "genotype"
     genotype: dict[str, Any]
     fit: FitRecord | None = None
+    next: NextTraining | None = None
 
 
 class TruthRecord(_Record):

@@ -100,7 +100,6 @@ class Run(ABC, Generic[C, S, R]):
             processes.broadcast(folder.batch_decisions() if folder and context.replay else {}),
         )
         self.augmentation = Augmentation.of(config.images, self.normalization)
-        self._epoch_work = self.epoch_work()
         self.resumed = checkpoint is not None
         self.records: list[Record] = []  # the records of a run that has no folder
         self.last_images: dict[str, Tensor] = {}  # images of the step under way, by part
@@ -109,6 +108,9 @@ class Run(ABC, Generic[C, S, R]):
         self._readable: Sequence[str] = ()  # parts that the attempt under way may read
         self.last_save, self.save_soon = time.monotonic(), False
         self.state = self.make_state(checkpoint.state if checkpoint else None)
+        self.planned_work = self.epoch_work()
+        # The session's first step: its epoch, then its share of that and its seconds.
+        self._first_step: tuple[int, tuple[float, float]] | None = None
         if checkpoint is not None:
             self.state.load_tensors(checkpoint.tensors)
             self.batch.load_state(checkpoint.state["batch"])
@@ -230,6 +232,7 @@ class Run(ABC, Generic[C, S, R]):
         goal = (position.epoch + 1) * self.epoch_images
         while position.images < goal:
             start, timed_before = time.perf_counter(), state.epoch.total
+            images_before = position.images
             due = position.cycle_step > 0 and position.cycle_step % self.batch.rule.every == 0
             if due and self.batch.check(position.key("check")):
                 self.record_batch("memory")
@@ -239,6 +242,9 @@ class Run(ABC, Generic[C, S, R]):
             state.epoch.memory = max(state.epoch.memory, self.probe.peak())
             position.step += 1
             position.cycle_step += 1
+            if self._first_step is None:
+                share = (position.images - images_before) / self.epoch_images
+                self._first_step = self.total_epoch, (share, time.perf_counter() - start)
             self._emit_step(goal)
             timed = state.epoch.total - timed_before
             state.epoch.seconds["other"] += time.perf_counter() - start - timed
@@ -269,7 +275,7 @@ class Run(ABC, Generic[C, S, R]):
             seconds_for=epoch.seconds,
         )
         state.elapsed += record.seconds
-        state.work_done.append((self._epoch_work[self.total_epoch], record.seconds))
+        state.work_done.append(self._speed(1.0))
         self.record(record)
         state.next_epoch()
         with state.timed("other"):  # counts for the next epoch, as does the saving
@@ -421,9 +427,16 @@ class Run(ABC, Generic[C, S, R]):
     def _seconds_left(self, goal: int) -> float | None:
         """An estimate for the whole run, from the work that is left and the speed so far."""
         share = 1 - max(goal - self.state.position.images, 0) / self.epoch_images
-        here, *later = self._epoch_work[self.total_epoch :]
-        done = [*self.state.work_done, (here * share, max(self.state.epoch.total, 1e-9))]
+        here, *later = self.planned_work[self.total_epoch :]
+        done = [*self.state.work_done, self._speed(share)]
         return seconds_left(done, here * (1 - share) + sum(later))
+
+    def _speed(self, share: float) -> tuple[float, float]:
+        """The work and the seconds of this epoch, of which a share is done."""
+        epoch, first = self._first_step or (-1, (0.0, 0.0))
+        first = first if epoch == self.total_epoch else (0.0, 0.0)
+        work = self.planned_work[self.total_epoch]
+        return speed_of(work, share, self.state.epoch.total, first)
 
     def emit(self, event: str, *arguments: Any) -> None:
         """Call a method of every callback; there are callbacks in the first process only."""
@@ -432,6 +445,19 @@ class Run(ABC, Generic[C, S, R]):
 
 
 AnyRun: TypeAlias = Run[Any, Any, Any]
+
+
+def speed_of(
+    work: float, share: float, seconds: float, first: tuple[float, float]
+) -> tuple[float, float]:
+    """Work and seconds of an epoch, of which a share is done, without its `first` step.
+
+    A session's first step (its share, its seconds) takes much longer than any other. Where it is
+    all there is, it has to do.
+    """
+    if share > first[0]:
+        share, seconds = share - first[0], seconds - first[1]
+    return work * share, max(seconds, 1e-9)
 
 
 def seconds_left(work_done: Sequence[tuple[float, float]], work_left: float) -> float | None:

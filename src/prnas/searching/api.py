@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from prnas.config.overrides import typed_overrides
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.runs.batch_size import MemoryProbe
-from prnas.runs.events import Callback, SearchResult
+from prnas.runs.events import Callback, SearchResult, check_callbacks
 from prnas.runs.folder import read_config
-from prnas.runs.named import draft_of, settle
+from prnas.runs.named import default_search, draft_of, settle
 from prnas.runs.processes import Processes
 from prnas.runs.session import resume_run, start_run
 from prnas.searching import table_search
@@ -69,21 +70,26 @@ def resume(
 
 
 def search(
-    config: SearchConfig | str | Path,
+    config: SearchConfig | str | Path | None = None,
     *,
     overrides: Sequence[str] = (),
     seed: int | None = None,
+    data: str | None = None,
     runs: Path | str | None = None,
     name: str | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> SearchResult:
     """Search by a config, a recipe's name or a YAML file, and return the result.
 
+    Without any it is the recipe `quick`, or `pictures` for other images than digits. `data` are
+    the images, as those of `prnas search --data`: a set's name, folder:PATH or npz:PATH.
     `overrides` change values of the config, such as "schedule.cycles.0.epochs=5". Without `runs`,
     nothing is written; with it, the run gets a folder of its own in there. Nothing is printed:
     `callbacks` see what goes on.
     """
-    changes = [*overrides, *([] if seed is None else [f"seed={seed}"])]
+    check_callbacks(callbacks)
+    config = default_search(data) if config is None else config
+    changes = [*overrides, *typed_overrides({"data.name": data, "seed": seed})]
     settled = settle(draft_of(config, changes, SearchConfig))
     return start(
         settled.config,

@@ -13,6 +13,7 @@ from prnas.nets.relaxations import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
+from prnas.runs.next_training import next_training
 from prnas.runs.preparation import (
     check_sizes,
     draw_indices,
@@ -42,7 +43,7 @@ from prnas.searching.sequential import SequentialSelection
 from prnas.searching.state import SearchState
 from prnas.searching.steps import make_step
 from prnas.searching.supernet_scorer import CellChoice, decision_for
-from prnas.searching.time_left import epoch_work
+from prnas.searching.time_left import work_of_epochs
 from prnas.searching.travel import architecture_rate
 from prnas.space.fitting import in_words
 from prnas.space.nasbench201.truth import truth_of
@@ -215,8 +216,14 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         return {**super().more_state(), **self.execution.state(), **own}
 
     def epoch_work(self) -> list[float]:
-        cycles = range(len(self.config.schedule.cycles))
-        return [work for cycle in cycles for work in epoch_work(self.config, cycle)]
+        """What is over is not counted any more; what is to come follows from the present pools."""
+        number, pools = self.state.position.cycle, self.state.supernet.pools
+        if self.state.position.done:
+            return []
+        edges = [edge for role in pools.roles for edge in pools.cell(role).edges]
+        over = sum(cycle.epochs for cycle in self.config.schedule.cycles[:number])
+        work = work_of_epochs(self.config, number, edges)
+        return [0.0] * over + [epoch for cycle in work for epoch in cycle]
 
     def _end_cycle(self) -> None:
         state, position = self.state, self.state.position
@@ -255,13 +262,17 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             state.elapsed += measured
             fit = decision.fit
             found = FitRecord.model_validate(fit.to_json()) if fit else None
-            self.record(GenotypeRecord(genotype=decision.genotype.to_json(), fit=found))
+            images = (self.data.shape, self.data.num_classes)
+            then = next_training(decision.genotype, self.config, *images)
+            genotype = decision.genotype.to_json()
+            self.record(GenotypeRecord(genotype=genotype, fit=found, next=then))
             if fit is not None:
                 self.emit("on_message", "\n".join(in_words(fit)))
             if (truth := truth_of(decision.genotype)) is not None:  # all is decided by now
                 self.record(TruthRecord(truth=truth.to_json()))
         else:
             state.next_cycle(decision.change, decision.pools)
+            self.planned_work = self.epoch_work()
             self._compile()
             self.execution.start_cycle()
             self.step.start_cycle()
@@ -316,14 +327,17 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
 
     def result(self) -> SearchResult:
         assert self.state.genotype is not None
+        found = next(iter(self.records_of(GenotypeRecord)), None)
         return SearchResult(
             self.state.genotype,
             self.folder.path if self.folder else None,
             self.records_of(EpochRecord),
             self.records_of(CycleRecord),
             self.state.elapsed,
-            next((one.fit for one in self.records_of(GenotypeRecord)), None),
+            found.fit if found else None,
             self.records_of(EvaluationRecord),
+            self.config,
+            found.next if found else None,
         )
 
 

@@ -225,4 +225,5 @@ class TableSearch:
             (),
             self.seconds,
             evaluations=self.records_of(EvaluationRecord),
+            config=self.config,
         )

@@ -7,8 +7,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from prnas.io.frames import frame_of
 from prnas.io.reading import check_header, parse_json, validated
 from prnas.space.checks import STRICT, checked_int, checked_tuple
+from prnas.space.notebook import in_short, svg_of
 from prnas.space.operations import OPERATIONS, Operation, OperationField, Zero, to_json
 from prnas.space.shape import (
     DARTS,
@@ -46,7 +48,7 @@ class Edge:
 Node = tuple[Edge, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Cell:
     """A cell: for each node its edges, and which states make up the output.
 
@@ -119,6 +121,24 @@ class Cell:
         shape = {"shape": shape_to_data(self.shape)} if self.shape != DARTS else {}
         return {"nodes": nodes, "concat": list(self.concat), **repeated, **shape}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each edge: its node, counted from 1, the state that it reads, its operation."""
+        first = self.shape.inputs
+        return [
+            {"node": state - first + 1, "input": edge.input, "operation": edge.op.label}
+            for state, edge in self.edges
+        ]
+
+    def to_pandas(self) -> Any:
+        """The edges as a `pandas.DataFrame`."""
+        return frame_of(self.rows())
+
+    def __repr__(self) -> str:
+        return f"Cell({self.num_nodes} nodes: {in_short(self)})"
+
+    def _repr_svg_(self) -> str:
+        return svg_of(self)
+
 
 def _problems_of_two(number: int, state: int, node: Node, repeated: bool) -> Iterable[str]:
     """What is wrong with a node that reads two states, or the only one there is."""
@@ -147,7 +167,7 @@ def _problems_of_all(number: int, state: int, node: Node) -> Iterable[str]:
         yield f"nodes[{number}] {rule}: 0 to {state - 1}, got {inputs!s:.60}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Genotype:
     """The cells that a whole network repeats: a normal one and, unless all are, a reduction."""
 
@@ -177,6 +197,21 @@ class Genotype:
 
     def cell(self, role: Role) -> Cell:
         return by_role(role, self.normal, self.reduction)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each edge of each cell."""
+        return [{"cell": role, **row} for role in self.roles for row in self.cell(role).rows()]
+
+    def to_pandas(self) -> Any:
+        """The edges of all cells as a `pandas.DataFrame`."""
+        return frame_of(self.rows())
+
+    def __repr__(self) -> str:
+        cells = (f"{role}: {in_short(self.cell(role))}" for role in self.roles)
+        return f"Genotype({'; '.join(cells)})"
+
+    def _repr_svg_(self) -> str:
+        return svg_of(self)
 
     def to_json(self) -> dict[str, Any]:
         cells = {role: self.cell(role).to_json() for role in self.roles}

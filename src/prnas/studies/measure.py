@@ -11,7 +11,7 @@ from prnas.retraining import api as retraining
 from prnas.runs.events import Callback, RunStart, StepEvent
 from prnas.searching import api as searching
 from prnas.searching.steps import step_costs
-from prnas.searching.time_left import VALIDATION, epoch_work
+from prnas.searching.time_left import VALIDATION, work_of_epochs
 from prnas.studies.estimate import START_UP
 
 WARM_UP, MEASURED = 2, 6  # Steps.
@@ -75,8 +75,7 @@ def _epochs(start: RunStart) -> float:
         )
         share = (start.test_images or 0) / start.train_images
         return config.training.epochs + VALIDATION * 2 * share * tested
-    cycles = range(len(config.schedule.cycles))
-    work = [epoch for cycle in cycles for epoch in epoch_work(config, cycle)]
+    work = [epoch for cycle in work_of_epochs(config) for epoch in cycle]
     first = config.schedule.cycles[0]
     # The share of the first epoch that is steps, without its validation.
     share = config.data.architecture_share

@@ -29,14 +29,20 @@ REASONS = {"start": "initial", "memory": "as memory allows", "out-of-memory": "m
 
 
 class Display(Callback):
-    """Shows a run on standard output; `quiet` leaves out all but the end.
+    """Shows a run on standard output; `quiet` leaves out all but the end, which `ending` shows.
 
     A run with a `title` is one of several of a command, which shows their end itself.
     """
 
     def __init__(
-        self, *, quiet: bool = False, title: str = "", clock: Callable[[], float] = monotonic
+        self,
+        *,
+        quiet: bool = False,
+        title: str = "",
+        clock: Callable[[], float] = monotonic,
+        ending: Callable[[SearchResult | RetrainResult], None] = show_result,
     ) -> None:
+        self._ending = ending
         self._screen = Screen(quiet, clock)
         self._title = f"{title}: " if title else ""
         self._clock = clock
@@ -136,7 +142,7 @@ class Display(Callback):
         self._screen.message(text)
 
     def on_end(self, result: SearchResult | RetrainResult) -> None:
-        self._screen.end(lambda: None if self._title else show_result(result))
+        self._screen.end(lambda: None if self._title else self._ending(result))
 
     def close(self) -> None:
         self._screen.close()

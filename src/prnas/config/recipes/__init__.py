@@ -24,18 +24,19 @@ def names(task: str = "") -> list[str]:
 
 def task_of(data: Any) -> str:
     """The task of the config in parsed YAML; a search, unless it says otherwise."""
-    return cast(Any, data).get("task", "search") if isinstance(data, dict) else "search"
+    task = cast(Any, data).get("task", "search") if isinstance(data, dict) else "search"
+    return f"{task!s:.60}"
 
 
 def config_from_data(data: Any, overrides: Sequence[str] = ()) -> RunConfig:
     """The config of a search or a training in parsed YAML."""
-    kind = KINDS.get(str(task_of(data)), SearchConfig)
+    kind = KINDS.get(task_of(data), SearchConfig)
     return kind.from_data(data, overrides)
 
 
 def draft_from_data(data: Any, overrides: Sequence[str] = ()) -> Draft[RunConfig]:
     """The same, of which some values may be left to the images."""
-    kind = KINDS.get(str(task_of(data)), SearchConfig)
+    kind = KINDS.get(task_of(data), SearchConfig)
     return kind.draft(data, overrides)
 
 

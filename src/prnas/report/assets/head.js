@@ -50,14 +50,15 @@ export function factList(facts) {
   );
 }
 
-function networkTiles(network) {
+function networkTiles(network, next) {
   if (!network) return [];
-  const size = network.paper ? "paper's size: " : "";
+  const size = next ? "when trained next: " : network.paper ? "paper's size: " : "";
   const cells = network.blocks ? "blocks" : "cells";
   const shape = network.channels && network.cells ? [`${network.channels} channels, ${network.cells} ${cells}`] : [];
   const assumed = network.assumed ? " assumed" : "";
   const classes = network.classes ? [`${plural(network.classes, "class", "classes")}${assumed}`] : [];
-  const image = network.image ? [`for ${network.image}×${network.image} pixels`] : [];
+  const [height, width] = Array.isArray(network.image) ? network.image : [network.image, network.image];
+  const image = network.image ? [`for ${width}×${height} pixels`] : [];
   return [
     tile("Parameters", show.millions(network.parameters), size + [...shape, ...classes].join(", ")),
     tile("MACs", show.millions(network.macs), [...shape, ...image].join(", ")),
@@ -81,7 +82,7 @@ function runTiles(run) {
     "div",
     { class: "tiles" },
     result,
-    networkTiles(run.network),
+    networkTiles(run.next || run.network, run.next),
     tile("Time", duration(run.seconds), done && !run.by_table ? `${show.seconds(run.seconds / done)} an epoch` : null),
     tile(run.by_table ? "Evaluations" : "Epochs", run.ended ? String(done) : `${done} of ${planned}`, cycles),
     run.by_table ? null : tile("Peak memory", show.memory(run.memory), null),
