@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from prnas.config.choosing import choose
 from prnas.config.retrain import DEFAULT_GENOTYPE, PLAIN, RetrainConfig
 from prnas.config.search import SearchConfig
+from prnas.config.sections import RunConfig
+from prnas.config.undecided import Draft
 from prnas.fitting.plan import FINALS, Plan, Task, augmentation, batch_size, cycle_lengths
 from prnas.fitting.request import Request, amount_of
 from prnas.io.errors import UserError
@@ -17,6 +20,7 @@ from prnas.space.layer_size import NetworkSize
 from prnas.space.network_size import network_size
 from prnas.space.resnet import RESNET, resnet_name, resnet_size
 
+C = TypeVar("C", bound=RunConfig)
 FOUND, ZOO, PLAIN_NETWORK, GIVEN = "found", "zoo", "plain", "given"
 # Smaller networks, for limits, before those that are used without any.
 SMALL_FINALS = ((3, 4), (3, 8), (5, 8))
@@ -165,7 +169,7 @@ def search_config(
     """The search of the plan; `latency` is a table of the final network's, if it is limited."""
     images = plan.search.images
     cells, channels = plan.rung.search
-    batch = batch_size(max(int(images / 2), 1))
+    batch = max(min(task.search_batch, images // 4), 1)
     values = _images(request, plan.rung.size, task) | {
         "data.images": None if images >= task.train else images,
         "network.cells": cells,
@@ -182,7 +186,8 @@ def search_config(
         values |= {f"final.{name}": limit for name, limit in request.limits.items()}
     if latency is not None:
         values["final.latency"] = latency
-    return named.settle(_draft("pictures", SearchConfig, values)).config
+    draft = named.draft_of("pictures", (), SearchConfig)
+    return _settled(SearchConfig.draft(_put(draft.to_data(), values)), task)
 
 
 def training_config(
@@ -202,12 +207,12 @@ def training_config(
     what = named.Trainable(contender.genotype, contender.network)
     draft = named.draft_of("retrain-pictures", (), RetrainConfig)
     data = what.put_into(draft.to_data())
-    return named.settle(RetrainConfig.draft(_put(data, values))).config
+    return _settled(RetrainConfig.draft(_put(data, values)), task)
 
 
-def _draft(recipe: str, kind: type[Any], values: Mapping[str, Any]) -> Any:
-    draft = named.draft_of(recipe, (), kind)
-    return kind.draft(_put(draft.to_data(), values))
+def _settled(draft: Draft[C], task: Task) -> C:
+    """What is still open, chosen by the images: flips, shifts, what is cut out."""
+    return draft.settled(choose(draft, task.facts).values)
 
 
 def _put(data: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -99,6 +99,11 @@ class Task:
     def training_images(self) -> int:
         return max(self.train - self.validation_images, 1)
 
+    @property
+    def search_batch(self) -> int:
+        """Also for a search on fewer images: a smaller batch would take more steps."""
+        return batch_size(int(self.train * (1 - ARCHITECTURE_SHARE)))
+
 
 @dataclass(frozen=True)
 class SearchPlan:
@@ -157,9 +162,9 @@ def ladder(task: Task) -> list[Rung]:
 # ---------------------------------------------------------------- what it takes
 
 
-def search_seconds(times: SearchTimes, images: int, epochs: int) -> float:
-    weights = max(images * (1 - ARCHITECTURE_SHARE), 1)
-    steps, validated = weights / batch_size(int(weights)), images - weights
+def search_seconds(times: SearchTimes, task: Task, images: int, epochs: int) -> float:
+    weights = images * (1 - ARCHITECTURE_SHARE)
+    steps, validated = weights / task.search_batch, images - weights
     total = 0.0
     for (length, grace), growth in zip(cycle_lengths(epochs), times.growth, strict=True):
         step = grace * times.weights_step + (length - grace) * times.whole_step
@@ -187,7 +192,7 @@ def plan_search(times: SearchTimes, task: Task, seconds: float) -> SearchPlan | 
     def longest(images: int, least: int, most: int) -> SearchPlan | None:
         found = None
         for epochs in range(least, most + 1):
-            took = search_seconds(times, images, epochs)
+            took = search_seconds(times, task, images, epochs)
             if took > seconds:
                 break
             found = SearchPlan(images, epochs, took)
@@ -195,13 +200,13 @@ def plan_search(times: SearchTimes, task: Task, seconds: float) -> SearchPlan | 
 
     def most_images(epochs: int, least: int) -> SearchPlan | None:
         few, many = least, task.train
-        if search_seconds(times, few, epochs) > seconds:
+        if search_seconds(times, task, few, epochs) > seconds:
             return None
         while many - few > 1:
             middle = (few + many) // 2
-            fits = search_seconds(times, middle, epochs) <= seconds
+            fits = search_seconds(times, task, middle, epochs) <= seconds
             few, many = (middle, many) if fits else (few, middle)
-        return SearchPlan(few, epochs, search_seconds(times, few, epochs))
+        return SearchPlan(few, epochs, search_seconds(times, task, few, epochs))
 
     enough = min(task.train, SEARCH_IMAGES)
     return (
