@@ -62,8 +62,7 @@ def decided(task: Task, budget: float, times: RungTimes) -> tuple[Plan | None, l
     while True:
         try:
             step = decide(task, budget, 3.0, measured, work)
-        except UserError as error:
-            assert "minutes" in str(error)
+        except UserError:
             return None, list(measured)
         if isinstance(step, Plan):
             return step, list(measured)

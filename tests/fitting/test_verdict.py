@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prnas.fitting.verdict import Tested, best_of, calibration, compare, mcnemar, sentences
+from prnas.fitting.verdict import Trained, best_of, calibration, compare, mcnemar, sentences
 
-ONE = Tested("found", "found by the search", 9, 9, 9, 9, 9.0, 0.9, 0.3, 50, 90, 100, 1.0)
+ONE = Trained("found", "found by the search", 9, 9, 9, 9, 9.0, 0.9, 0.3, 50, 90, 100, 1.0)
 ZOO = replace(ONE, name="zoo", label="pr-darts-dl2, published")
 PLAIN = replace(ONE, name="plain", label="resnet8, plain, 16 channels")
 

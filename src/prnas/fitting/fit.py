@@ -25,7 +25,7 @@ from prnas.fitting.plan import AIM, plan_trainings
 from prnas.fitting.preparing import Loaded, prepared
 from prnas.fitting.request import Request, checked
 from prnas.fitting.testing import Outcome, outcome_of, results_of, tested_of
-from prnas.fitting.verdict import Tested
+from prnas.fitting.verdict import Trained
 from prnas.io.atomic import write_atomically
 from prnas.io.errors import cannot
 from prnas.models.model import FOLDER, Model, is_saved, load, save_model
@@ -169,7 +169,7 @@ class Fit:
     def _tested(self) -> dict[str, Any]:
         data, request = self.data, self.state.request
         outcomes: dict[str, Outcome] = {}
-        tested: dict[str, Tested] = {}
+        tested: dict[str, Trained] = {}
         for name, one in self.contenders.items():
             outcomes[name] = outcome_of(self.path / name, data)
             latency = self.meter.latency(outcomes[name].model, data, request.threads)

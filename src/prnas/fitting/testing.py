@@ -12,7 +12,7 @@ from prnas.data.dataset import DataSet
 from prnas.fitting import verdict
 from prnas.fitting.configs import FOUND, Contender
 from prnas.fitting.request import Request, milliseconds_of
-from prnas.fitting.verdict import Tested
+from prnas.fitting.verdict import Trained
 from prnas.models.inference import Forward, evaluating
 from prnas.models.metrics import confusion_matrix
 from prnas.models.model import Model, load
@@ -55,10 +55,10 @@ def tested_of(
     data: DataSet,
     latency: float,
     request: Request,
-) -> Tested:
+) -> Trained:
     assert result.validation is not None
     limit = milliseconds_of(request.max_latency)
-    return Tested(
+    return Trained(
         name=contender.name,
         label=contender.label,
         parameters=result.parameters,
@@ -77,7 +77,7 @@ def tested_of(
 
 
 def results_of(
-    tested: Mapping[str, Tested], outcomes: Mapping[str, Outcome], data: DataSet, names: list[str]
+    tested: Mapping[str, Trained], outcomes: Mapping[str, Outcome], data: DataSet, names: list[str]
 ) -> dict[str, Any]:
     """Everything that the summary, the page and the model card tell, as plain data."""
     labels = data.test.labels

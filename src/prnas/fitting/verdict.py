@@ -11,7 +11,7 @@ BINS = 10  # Of confidence, for calibration.
 
 
 @dataclass(frozen=True)
-class Tested:
+class Trained:
     """A network after its training and its test."""
 
     name: str
@@ -57,7 +57,7 @@ class Compared:
         return self.corrected < LEVEL and self.only_found < self.only_other
 
 
-def best_of(tested: Sequence[Tested]) -> Tested:
+def best_of(tested: Sequence[Trained]) -> Trained:
     """The best by validation, of those that keep the limits; of equals, by the loss."""
     allowed = [one for one in tested if one.within_limits] or list(tested)
     return max(allowed, key=lambda one: (one.validation, -one.validation_loss))
@@ -128,12 +128,12 @@ def in_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def with_interval(one: Tested) -> str:
+def with_interval(one: Trained) -> str:
     low, high = one.interval
     return f"{in_percent(one.accuracy)} (95 % interval {in_percent(low)} to {in_percent(high)})"
 
 
-def sentences(tested: Sequence[Tested], best: Tested, compared: Sequence[Compared]) -> list[str]:
+def sentences(tested: Sequence[Trained], best: Trained, compared: Sequence[Compared]) -> list[str]:
     """What a person should know at the end."""
     chosen = "by the validation images" if len(tested) > 1 else "the only one that was trained"
     lines = [
@@ -146,11 +146,11 @@ def sentences(tested: Sequence[Tested], best: Tested, compared: Sequence[Compare
     return lines
 
 
-def _called(one: Tested) -> str:
+def _called(one: Trained) -> str:
     return one.label if one.label.startswith(("found", "from")) else f"called {one.label}"
 
 
-def _about_search(tested: Mapping[str, Tested], compared: Sequence[Compared]) -> list[str]:
+def _about_search(tested: Mapping[str, Trained], compared: Sequence[Compared]) -> list[str]:
     if not compared:
         return []
     worse = [each for each in compared if each.worse]
@@ -178,7 +178,7 @@ def _about_search(tested: Mapping[str, Tested], compared: Sequence[Compared]) ->
     return lines
 
 
-def _short(one: Tested) -> str:
+def _short(one: Trained) -> str:
     return {"plain": "the plain network", "zoo": "the published cell"}.get(
         one.name, "the network that was given"
     )
