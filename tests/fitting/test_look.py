@@ -33,8 +33,9 @@ def test_it_is_said_in_sentences() -> None:
     assert "in colour; the short side is 4 to 20 pixels, 9 typically" in text
     assert "from 5 ('dog') to 25 ('cat') images to train with. That is uneven." in text
     assert "Skipped 1 broken image: x.png." in text
-    assert "2 test images (20 %) are among the training images" in text
-    assert "1 image have the pixels" not in text
+    assert "Copies of others, to the pixel: 3 images." in text
+    assert "Among the training images, too: 2 test images (20 %)" in text
+    assert "another class, so that one of the two is wrong: 1 image." in text
     clean = " ".join(
         sentences(ImageFacts((9, 9), (4, 4, 4), 1), made(images(9), images(3)), Copies())
     )

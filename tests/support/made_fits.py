@@ -12,7 +12,7 @@ from prnas.fitting.request import Request
 from tests.support.settings import SMALL_GENOTYPE, small_config
 
 NAMES = (FOUND, ZOO, PLAIN_NETWORK)
-TIMES = StepTimes(0.1, 0.0, 0.0, 0.0)
+TIMES = StepTimes(0.12, 0.0, 0.0, 0.0)
 
 
 class SaidMeter(Meter):

@@ -94,17 +94,17 @@ def _about_copies(copies: Copies, test: int) -> list[str]:
         return ["They are too many to look for copies."]
     if not copies.images:
         return ["No image is there twice."]
-    lines = [f"{_counted(copies.images, 'image')} repeat others, to the pixel."]
+    lines = [f"Copies of others, to the pixel: {_counted(copies.images, 'image')}."]
     if copies.in_both_parts:
         share = copies.in_both_parts / max(test, 1)
         lines.append(
-            f"{_counted(copies.in_both_parts, 'test image')} ({100 * share:.0f} %) are among the "
-            "training images, too: the test will look better than it is."
+            f"Among the training images, too: {_counted(copies.in_both_parts, 'test image')} "
+            f"({100 * share:.0f} %), so that the test looks better than it is."
         )
     if copies.of_two_classes:
         lines.append(
-            f"{_counted(copies.of_two_classes, 'image')} have the pixels of an image of another "
-            "class: one of the two must be wrong."
+            "With the pixels of an image of another class, so that one of the two is wrong: "
+            f"{_counted(copies.of_two_classes, 'image')}."
         )
     return lines
 
