@@ -23,7 +23,7 @@ from prnas.space.resnet import RESNET, resnet_name, resnet_size
 C = TypeVar("C", bound=RunConfig)
 FOUND, ZOO, PLAIN_NETWORK, GIVEN = "found", "zoo", "plain", "given"
 # Smaller networks, for limits, before those that are used without any.
-SMALL_FINALS = ((3, 4), (3, 8), (5, 8))
+SMALL_FINALS = ((3, 4), (3, 8))
 # Blocks and channels of plain networks: resnet8 with few and more channels, resnet14, resnet20.
 PLAIN_SIZES = ((3, 4), (3, 8), (3, 16), (3, 32), (6, 32), (9, 32))
 AS_LARGE = 1.5  # A plain network computes up to so many times what the cells' network does.

@@ -23,8 +23,8 @@ LEAST_IMAGES = 200  # With fewer (of more) there is no search.
 UNEVEN = 1.5  # Classes of which one is so many times as large as another are weighed.
 FEW_OF_CLASS = 100  # Training images of a class: with fewer, images are blended as well.
 MANY = 20_000  # Training images: with more, there is less need to make variants of them.
-FINALS = ((5, 16), (8, 16), (8, 24))  # Cells and channels of networks to train;
-SUPERNETS = ((5, 8), (5, 16), (8, 16))  # and of the supernets that go with them.
+FINALS = ((5, 8), (5, 16), (8, 16), (8, 24))  # Cells and channels of networks to train;
+SUPERNETS = ((3, 8), (5, 8), (5, 16), (8, 16))  # and of the supernets that go with them.
 VALIDATION = ((2_000, 0.15), (20_000, 0.1))  # Share that validates, up to so many images;
 VALIDATION_OF_MANY = 0.05  # and of more.
 
@@ -371,7 +371,7 @@ def augmentation(task: Task, size: int) -> tuple[dict[str, object], list[tuple[s
     lines: list[tuple[str, str]] = []
     if facts.like_letters:
         lines.append(
-            ("variants", f"shifted by up to {size // 8} pixels, never flipped: they may be letters "
+            ("variants", f"shifted by up to {_pixels(size // 8)}, never flipped: they may be letters "
              "or digits")
         )  # fmt: skip
     elif task.train > MANY:
@@ -392,6 +392,10 @@ def augmentation(task: Task, size: int) -> tuple[dict[str, object], list[tuple[s
             ("classes", f"weighed by how few images they have: from {few_of_class:,} to {most:,}")
         )
     return values, lines
+
+
+def _pixels(number: int) -> str:
+    return f"{number} pixel{'' if number == 1 else 's'}"
 
 
 def _minutes(seconds: float) -> str:

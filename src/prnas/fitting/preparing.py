@@ -139,7 +139,9 @@ def _task(request: Request, card: ModelCard | None, loaded: Loaded, listener: Li
     loaded.task = task
     task = replace(task, finals=configs.finals_within(ladder(task)[-1].size, task, request))
     data = loaded.at(ladder(task)[0].size)
-    task = replace(task, test_images=len(data.test))
+    counts = torch.bincount(data.train.labels, minlength=data.num_classes).tolist()
+    facts = replace(facts, class_sizes=tuple(counts))  # Without what cannot be read.
+    task = replace(task, facts=facts, test_images=len(data.test))
     loaded.task = task
     listener.on_look(_sentences(task, loaded, ladder(task)[0].size))
     return task

@@ -75,9 +75,8 @@ def test_by_keyboard_links_and_wide_tables_are_reached(page: Path, visit: Any) -
     reached: set[str] = set()
     for _ in range(30):
         one.page.keyboard.press("Tab")
-        reached.add(one.value(
-            "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"
-        ))  # fmt: skip
+        here = "document.activeElement"
+        reached.add(one.value(f"{here}.getAttribute('aria-label') || {here}.textContent"))
     assert {"data", "calibration", "The networks side by side", "MODEL-CARD.md"} <= reached
 
 
