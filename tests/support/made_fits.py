@@ -12,7 +12,12 @@ from prnas.fitting.request import Request
 from tests.support.settings import SMALL_GENOTYPE, small_config
 
 NAMES = (FOUND, ZOO, PLAIN_NETWORK)
-TIMES = StepTimes(0.12, 0.0, 0.0, 0.0)
+TIMES = StepTimes(0.4, 0.0, 0.0, 0.0)
+IMAGES = 36  # To train with: 12 of each class.
+CYCLES = [
+    {"epochs": 1, "grace_epochs": 0, "morphisms": 1, "candidates": 3},
+    {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1},
+]
 
 
 class SaidMeter(Meter):
@@ -37,8 +42,8 @@ class SaidMeter(Meter):
 
 
 def made_state(images: Path) -> FitState:
-    """The plan of a fit on images of `write_images`; its search is a small one."""
-    facts = ImageFacts((32, 32, 32), (8, 8, 8), 3, ("0", "1", "2"))
+    """The plan of a fit on `IMAGES` images of `write_images`; its search is a small one."""
+    facts = ImageFacts((12, 12, 12), (8, 8, 8), 3, ("0", "1", "2"))
     task = Task(facts, 12, NAMES)
     small = {"kind": "cells", "cells": 3, "channels": 4}
     plain = {"stem": "cifar", "output": "concat", "auxiliary_weight": 0.0, "drop_path": 0.0}
@@ -50,7 +55,7 @@ def made_state(images: Path) -> FitState:
     }
     plan = Plan(
         Rung(8, (3, 4), (3, 4)),
-        SearchPlan(96, 5, 10.0),
+        SearchPlan(IMAGES, 2, 10.0),
         {name: TrainingPlan(2, 5.0) for name in NAMES},
         1.0,
         20.0,
@@ -58,11 +63,11 @@ def made_state(images: Path) -> FitState:
     )
     return FitState(
         Request(f"npz:{images}", 1.0, seed=1, threads=1),
-        ("96 images & <b>3</b> classes.",),
+        ("36 images & <b>3</b> classes.",),
         task,
         {ZOO: TIMES, PLAIN_NETWORK: TIMES},
         plan,
-        small_config(images).to_data(),
+        small_config(images, schedule={"cycles": CYCLES}).to_data(),
         {name: one.to_json() for name, one in contenders.items()},
     )
 

@@ -371,9 +371,12 @@ def augmentation(task: Task, size: int) -> tuple[dict[str, object], list[tuple[s
     lines: list[tuple[str, str]] = []
     if facts.like_letters:
         lines.append(
-            ("variants", f"shifted by up to {_pixels(size // 8)}, never flipped: they may be letters "
-             "or digits")
-        )  # fmt: skip
+            (
+                "variants",
+                f"shifted by up to {_pixels(size // 8)}, never flipped: they may be letters or "
+                "digits",
+            )
+        )
     elif task.train > MANY:
         lines.append(("variants", "flipped, shifted, a square cut out: enough for so many images"))
     else:
