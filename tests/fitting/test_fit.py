@@ -17,9 +17,10 @@ from tests.support.settings import write_images
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_exports() -> Any:
-    """Exports are tested by themselves, and take their time."""
+def only_runs() -> Any:
+    """Exports and reports of runs are tested by themselves, and take their time."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fit, "with_default_callbacks", list)
         patch.setattr(fit, "write_exports", lambda model, folder, say: {"net.py": ()})
         yield
 
@@ -106,19 +107,20 @@ def test_stopped_between_its_parts_it_ends_the_same(whole: Path, few: Path, tmp_
         files = [path / name / "model" / "model.safetensors" for path in (folder, whole)]
         assert files[0].read_bytes() == files[1].read_bytes()
     before = (folder / RESULTS).read_bytes()
-    again = fit.resume(folder, meter=SaidMeter(False))
-    assert again["best"] == results["best"]
+    result = prnas.fit(resume=folder, meter=SaidMeter(False))
     assert (folder / RESULTS).read_bytes() == before
-
-
-def test_it_can_be_used_from_python(whole: Path) -> None:
-    result = prnas.fit(resume=whole, meter=SaidMeter(False))
-    assert result.report == whole / PAGE
+    assert result.results == results
+    assert result.report == folder / PAGE
     assert [one["name"] for one in result.table] == list(NAMES)
     assert result.model.class_names == ("0", "1", "2")
     assert "% in the test" in repr(result)
+
+
+def test_pictures_or_a_fit_to_go_on_with() -> None:
     with pytest.raises(UserError, match="one of the two"):
         prnas.fit()
+    with pytest.raises(UserError, match="one of the two"):
+        prnas.fit("digits", resume="runs/x")
 
 
 def test_a_changed_plan_is_refused(whole: Path, tmp_path: Path) -> None:

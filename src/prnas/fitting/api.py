@@ -109,8 +109,7 @@ def fit(
 
 def make_request(pictures: str, minutes: float, **options: Any) -> Request:
     """What was asked, checked as far as possible before anything is read."""
-    texts = {
-        key: None if options.get(key) is None else str(options[key])
-        for key in ("max_params", "max_macs", "max_latency")
-    }
-    return checked(Request(data_name(pictures), float(minutes), **(options | texts)))
+    for key in ("max_params", "max_macs", "max_latency"):
+        if options.get(key) is not None:
+            options[key] = str(options[key])
+    return checked(Request(data_name(pictures), float(minutes), **options))

@@ -36,7 +36,6 @@ from prnas.runs.integrity import is_begun
 from prnas.runs.run import Stopped
 from prnas.runs.signals import Signals, stop_signals
 from prnas.searching import api as searching
-from prnas.space.genotype import Genotype
 
 PARTS = 2  # Beside the trainings: the search, and the end.
 
@@ -73,13 +72,15 @@ class Fit:
     def go(self) -> dict[str, Any]:
         """All that is left; the results."""
         try:
-            found = self._search()
-            if self.state.trainings is None:
-                self._decide_trainings(found)
-            for number, name in enumerate(self.state.task.contenders):
-                self._train(name, number)
-            self._check_signals()
-            return self._end(found.genotype)
+            results = read_results(self.path)
+            if results is None:
+                found = self._search()
+                if self.state.trainings is None:
+                    self._decide_trainings(found)
+                for number, name in enumerate(self.state.task.contenders):
+                    self._train(name, number)
+                self._check_signals()
+            return self._end(results)
         except Stopped as stopped:
             self._keep_best_so_far()
             raise Stopped(self.path, stopped.number) from None
@@ -145,10 +146,9 @@ class Fit:
 
     # ------------------------------------------------------------ the end
 
-    def _end(self, found: Genotype) -> dict[str, Any]:
+    def _end(self, results: dict[str, Any] | None) -> dict[str, Any]:
         """Test all, choose, write everything that is for people. What is there is kept."""
         self._announce("end", PARTS + len(self.state.task.contenders))
-        results = read_results(self.path)
         if results is None:
             results = self._tested()
             self.folder.write_results(results)
