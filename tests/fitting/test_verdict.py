@@ -60,6 +60,7 @@ def test_whether_the_search_paid_off_is_said() -> None:
     assert "paid off on this data: what it found is better than" in said(right, half, half)
     text = said(right, half, right)
     assert "did not pay off on this data: the plain network was as good" in text
+    assert "Beyond chance, what it found is better than the published cell" in text
     text = said(half, right, half)
     assert "did not pay off on this data: the published cell was better" in text
     assert "The plain network was as good" in text

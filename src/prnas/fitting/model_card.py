@@ -33,7 +33,8 @@ def model_card(
 def safe(text: str, most: int = 200) -> str:
     """A name as Markdown shows it: on one line, and without any power over what is around it."""
     shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[:most])
-    return re.sub(r"([\\`*_{}\[\]()<>#+\-.!|~&$])", r"\\\1", shown)
+    shown = re.sub(r"([\\`*_\[\]<>|~&$])", r"\\\1", shown)
+    return re.sub(r"^(\s*\d*)([#+\-.)=])", r"\1\\\2", shown)
 
 
 def _head(state: FitState, results: Mapping[str, Any], best: Mapping[str, Any]) -> list[str]:

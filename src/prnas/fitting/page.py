@@ -113,8 +113,8 @@ def _head(folder: Path, state: FitState, results: Mapping[str, Any]) -> str:
     links = " · ".join(f'<a href="#{part}">{part}</a>' for part in parts)
     return (
         f'<header><p class="kind">fit</p><h1>{_name(folder.resolve().name)}</h1>'
-        f'<p class="description">{_name(state.request.data)}, {state.request.minutes:g} minutes, '
-        f"seed {state.request.seed}</p>"
+        f'<p class="description">{state.request.minutes:g} minutes, seed {state.request.seed}, '
+        f"images: {_name(state.request.data)}</p>"
         f'<div class="answer story">{answers}</div>'
         f'<nav aria-label="Parts of this page">{links}</nav></header>'
     )
@@ -154,8 +154,9 @@ def _networks_section(results: Mapping[str, Any]) -> str:
         "MACs", "ms an image", "Epochs", "Time",
     ]  # fmt: skip
     headings[3] = '<span class="unseen">Interval as a picture</span>'
+    labels = {one["name"]: _name(one["label"]) for one in networks}
     compared = [
-        f"Found against {escape(one['other'])}: {one['only_found']} test images right by the found "
+        f"Found against {labels[one['other']]}: {one['only_found']} test images right by the found "
         f"network alone, {one['only_other']} by the other alone; p = {one['corrected']:.2g} "
         "(McNemar, exact, corrected for the number of comparisons)."
         for one in results["compared"]

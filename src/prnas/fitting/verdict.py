@@ -175,6 +175,10 @@ def _about_search(tested: Mapping[str, Trained], compared: Sequence[Compared]) -
         begin = "The search did not pay off on this data: " if not worse else ""
         text = f"{names} {verb} as good, as far as these test images can tell ({_numbers(equal)})."
         lines.append(begin + (text if begin else text[0].upper() + text[1:]))
+    better = [each for each in compared if each.better]
+    if better:
+        names = " and ".join(_short(tested[each.other]) for each in better)
+        lines.append(f"Beyond chance, what it found is better than {names} ({_numbers(better)}).")
     return lines
 
 
