@@ -5,6 +5,7 @@ Nothing here reads a file or a clock. All times are in seconds.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log
 
 from prnas.config.choosing import BATCHES, FEW, FIRST_CYCLES, GRACE, STEPS, ImageFacts, image_sizes
 from prnas.io.errors import UserError
@@ -16,9 +17,12 @@ CYCLES = 9  # Of the recipe `pictures`.
 EVIDENCE = 0.2  # What is measured at the end of a cycle may take so much of the cycle's time.
 OVERHEAD = 1.5  # A report and its records grow: at the end they take longer than at first.
 ARCHITECTURE_SHARE = 0.5  # Of a search's images, for architecture weights.
-FEWEST, GOOD, ENOUGH = 18, 24, 100  # Epochs of a search.
-FEWEST_TRAINING, GOOD_TRAINING, ENOUGH_TRAINING = 5, 24, 200  # Epochs of a training.
-SEARCH_IMAGES = 1_000  # With so many a search is good; with more it is not much better.
+FEWEST, GOOD, ENOUGH = 18, 20, 100  # Epochs of a search.
+FEWEST_TRAINING, GOOD_TRAINING, ENOUGH_TRAINING = 5, 30, 200  # Epochs of a training.
+SEARCH_IMAGES = 500  # With so many a search is good enough to rather train on larger images.
+# What a step takes grows with its work to this power, at the least: a rung that is not measured yet
+# is rather measured in vain than passed over.
+LEAST_POWER = 0.5
 LEAST_IMAGES = 200  # With fewer (of more) there is no search.
 UNEVEN = 1.5  # Classes of which one is so many times as large as another are weighed.
 FEW_OF_CLASS = 100  # Training images of a class: with fewer, images are blended as well.
@@ -264,20 +268,33 @@ def decide(
 
     The highest rung is taken that leaves time for a good number of epochs; if none does, the
     lowest. `work` is the multiply-accumulates of each rung: by it, what a rung takes is guessed
-    from those below that are `measured`, before it is measured itself.
+    from those around it that are `measured`, before it is measured itself.
     """
     rungs = ladder(task)
     if 0 not in measured:
         return 0
     for number in reversed(range(1, len(rungs))):
-        known = max(below for below in measured if below <= number)
-        times = _scaled(measured[known], work[number] / work[known])
+        times = _guessed(number, measured, work)
         good = on_rung(rungs[number], times, task, budget, spent)[1]
         if good and number not in measured:
             return number
         if good:
             return _explained(number, measured[number], task, budget, spent)
     return _explained(0, measured[0], task, budget, spent)
+
+
+def _guessed(number: int, measured: Mapping[int, RungTimes], work: Sequence[float]) -> RungTimes:
+    """The times of a rung: measured, or between those of the rungs that are."""
+    below = max(known for known in measured if known <= number)
+    if below == number:
+        return measured[number]
+    power = LEAST_POWER
+    if above := [known for known in measured if known > number]:
+        slower = measured[min(above)].search.whole_step / measured[below].search.whole_step
+        more = work[min(above)] / work[below]
+        if more > 1 and slower > 1:
+            power = max(power, min(log(slower) / log(more), 1.0))
+    return _scaled(measured[below], (work[number] / work[below]) ** power)
 
 
 def _scaled(times: RungTimes, factor: float) -> RungTimes:
@@ -308,8 +325,8 @@ def _explained(number: int, times: RungTimes, task: Task, budget: float, spent: 
     plan, good = on_rung(rung, times, task, budget, spent)
     if plan is None:
         raise UserError(
-            f"{_minutes(budget)} are too few for these images: even the smallest plan takes about "
-            f"{_minutes(_needed(rung, times, task, spent))}"
+            f"too little time for these images: {_minutes(budget)}, and even the smallest plan takes "
+            f"about {_minutes(_needed(rung, times, task, spent))}"
         )
     reasons = tuple(_reasons(plan, number, good, task))
     return Plan(rung, plan.search, plan.trainings, plan.spent, plan.ending, reasons)
@@ -338,8 +355,11 @@ def _reasons(plan: Plan, number: int, good: bool, task: Task) -> list[tuple[str,
     else:
         why = "larger ones leave no time for enough epochs"
     lines = [("size", f"{rung.size} x {rung.size} pixels: {why}")]
-    better = number + 1 < len(rungs) and rungs[number + 1].size == rung.size
-    why = "a larger one leaves no time for enough epochs" if better else "the largest here"
+    why = "a larger one leaves no time for enough epochs"
+    if rung == rungs[-1]:
+        why = "the largest here"
+    elif rung.size < sizes[-1]:
+        why = "small, so that it trains fast"
     if task.train < FEW:
         why = f"small, since {task.train} images are few"
     cells, channels = rung.final
