@@ -12,7 +12,7 @@ SOURCE = Path(prnas.__file__).parent
 TOP = SOURCE.parents[1]
 GROUND_FLOOR = ("io", "space", "searchers", "config")
 MIDDLE_FLOOR = ("nets", "data", "drawing", "models", "exporting", "runs", "report")
-TOP_FLOOR = ("retraining", "searching", "studies", "terminal", "commands", "cli")
+TOP_FLOOR = ("retraining", "searching", "studies", "fitting", "terminal", "commands", "cli")
 ROOMS = (*GROUND_FLOOR, *MIDDLE_FLOOR, *TOP_FLOOR)
 DEVELOPERS_FOLDERS = ("tests", "benchmarks", "torture")
 
@@ -92,6 +92,7 @@ def test_commands_import_nothing_heavy() -> None:
         ["space", "--help"],
         ["search", "--help"],
         ["study", "--help"],
+        ["fit", "--help"],
         ["evaluate", "--help"],
         ["predict", "--help"],
         ["export", "--help"],

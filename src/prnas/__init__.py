@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from prnas.config.retrain import RetrainConfig
     from prnas.config.search import SearchConfig
     from prnas.exporting.export import export
+    from prnas.fitting.api import FitResult, fit
     from prnas.io.errors import FormatError, UserError
     from prnas.models.model import Model, load
     from prnas.nets.network import build
@@ -19,16 +20,18 @@ if TYPE_CHECKING:
     from prnas.space.operations import Conv, Pool, Skip, Zero
 
 __version__ = "0.1.0.dev0"
-__all__ = ["Callback", "Cell", "Conv", "Edge", "FormatError", "Genotype", "Model", "Pool"]
+__all__ = ["Callback", "Cell", "Conv", "Edge", "FitResult", "FormatError", "Genotype"]
+__all__ += ["Model", "Pool"]
 __all__ += ["RecordedRun", "RetrainConfig", "RetrainResult", "SearchConfig", "SearchResult", "Skip"]
-__all__ += ["TrainingCallback", "UserError", "Zero", "__version__", "build", "export", "load"]
-__all__ += ["read_run", "retrain", "search", "zoo"]
+__all__ += ["TrainingCallback", "UserError", "Zero", "__version__", "build", "export", "fit"]
+__all__ += ["load", "read_run", "retrain", "search", "zoo"]
 
 # Names are looked up when they are first used: `import prnas` and `prnas --help` stay instant.
 _NAMES = {
     "config.retrain": ["RetrainConfig"],
     "config.search": ["SearchConfig"],
     "exporting.export": ["export"],
+    "fitting.api": ["FitResult", "fit"],
     "io.errors": ["FormatError", "UserError"],
     "models.model": ["Model", "load"],
     "nets.network": ["build"],

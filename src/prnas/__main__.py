@@ -2,7 +2,7 @@
 
 import sys
 
-RUNS = ("search", "retrain", "study")
+RUNS = ("search", "retrain", "study", "fit")
 
 
 def main() -> None:

@@ -211,9 +211,11 @@ def test_the_page_is_one_file_with_a_strict_policy() -> None:
 
 def test_every_asset_is_used() -> None:
     import prnas.report as package
+    from prnas.report import static_page
 
     folder = Path(package.__file__).parent / "assets"
-    assert {one.name for one in folder.iterdir()} == {*SCRIPTS, *STYLES, "page.html"}
+    used = {*SCRIPTS, *STYLES, *static_page.STYLES, "page.html"}
+    assert {one.name for one in folder.iterdir()} == used
 
 
 def test_what_is_not_finite_is_a_gap() -> None:

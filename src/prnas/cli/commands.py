@@ -154,6 +154,17 @@ def study(
     command.run(study, given or options.StudyOptions())
 
 
+def fit(pictures: str | None = None, /, *, given: options.FitOptions | None = None) -> None:
+    """From pictures to a tested model in one go: search, train, compare, test, export.
+
+    :param pictures: A folder with a folder of pictures for each class, an npz file, or a set of
+        `prnas data`.
+    """
+    from prnas.commands.fit import run
+
+    run(pictures, given or options.FitOptions())
+
+
 def evaluate(model: TrainedModel, /, *, given: options.EvaluateOptions | None = None) -> None:
     """Test a trained model: accuracy, loss, confusions, speed."""
     from prnas.commands.evaluate import run
@@ -203,7 +214,7 @@ def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> No
 
 COMMANDS = (
     *(space, zoo, truth, draw, methods, recipes, data, config),
-    *(search, latency, retrain, study),
+    *(fit, search, latency, retrain, study),
     *(evaluate, predict, export),
     *(report, watch, records),
 )

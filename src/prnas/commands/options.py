@@ -192,6 +192,38 @@ class StudyOptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FitOptions(Options):
+    minutes: float | None = None
+    """How long it may take in all. Default: 60."""
+    dry_run: bool = False
+    """Look, measure and say what would be done and how long it takes; write nothing."""
+    resume: Path | None = None
+    """Go on with the fit in this folder, where it stopped."""
+    seed: Whole | None = None
+    """Seed of all randomness."""
+    max_params: str | None = None
+    """Parameters that the network may have, e.g. 300k."""
+    max_macs: str | None = None
+    """Multiply-accumulates for an image that the network may take, e.g. 50M."""
+    max_latency: str | None = None
+    """Time for an image that the network may take here, e.g. 5ms."""
+    start_from: Annotated[str | None, Parameter(name="--from")] = None
+    """A model trained on other pictures: it is trained on with these, and compared."""
+    data_root: DataRoot = None
+    runs: Path | None = None
+    """The folder to make the fit's folder in. Default: runs."""
+    name: str | None = None
+    """Name of the fit's folder. Default: fit, time and seed."""
+    accelerator: Accelerator | None = None
+    """What to compute on."""
+    threads: Whole | None = None
+    """CPU threads."""
+    quiet: bool = False
+    """Print only the folder."""
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class LatencyOptions(Options):
     data: str | None = None
     """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""

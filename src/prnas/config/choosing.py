@@ -143,7 +143,7 @@ def _plan(draft: Draft[Any], facts: ImageFacts, task: _Task) -> _Plan:
         few = good = enough = _num_epochs(draft.config)
     networks = _networks(draft, task)
     size_is_open = "data.image_size" in draft.open
-    sizes = _sizes(facts) if size_is_open else [_given_size(draft.config, facts)]
+    sizes = image_sizes(facts) if size_is_open else [_given_size(draft.config, facts)]
     images = min(draft.config.data.images or facts.train, facts.train)
     plans = [_Plan(size, *networks[0], good, images) for size in sizes]
     plan = next(filter(task.fits, plans), plans[-1])
@@ -163,7 +163,7 @@ def _plan(draft: Draft[Any], facts: ImageFacts, task: _Task) -> _Plan:
     return plan
 
 
-def _sizes(facts: ImageFacts) -> list[int]:
+def image_sizes(facts: ImageFacts) -> list[int]:
     """Possible sizes, largest first; images are not enlarged."""
     low, middle, high = facts.sides
     sizes = {size for size in SIZES if size <= middle}
@@ -340,7 +340,7 @@ def _why_size(facts: ImageFacts, task: _Task, plan: _Plan) -> str:
     low, middle, high = facts.sides
     if plan.size == low == high:
         return "their own size"
-    larger = [size for size in _sizes(facts) if size > plan.size]
+    larger = [size for size in image_sizes(facts) if size > plan.size]
     if larger:
         return f"larger ones leave no time for {task.epochs[1]} epochs"
     if facts.train < FEW and plan.size == SIZE_OF_FEW:

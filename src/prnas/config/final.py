@@ -20,7 +20,7 @@ _MILLISECONDS = {"": 1.0, "ms": 1.0, "s": 1_000.0, "us": 0.001, "µs": 0.001}
 _NUMBER = re.compile(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([a-zA-Zµ]{0,2})\s*")
 
 
-def _amount(value: Any) -> Any:
+def amount(value: Any) -> Any:
     """A whole number, or one with a unit: '3M', '2.5M', '800k'."""
     if not isinstance(value, str):
         return value
@@ -30,7 +30,7 @@ def _amount(value: Any) -> Any:
     return round(float(match[1]) * _FACTORS[match[2].lower()])
 
 
-def _milliseconds(value: Any) -> Any:
+def milliseconds(value: Any) -> Any:
     """A number of milliseconds, or one with a unit: '20ms', '0.02s'."""
     if not isinstance(value, str):
         return value
@@ -40,9 +40,9 @@ def _milliseconds(value: Any) -> Any:
     return float(match[1]) * _MILLISECONDS[match[2]]
 
 
-Amount = Annotated[int, BeforeValidator(_amount), Field(ge=1, le=10**15)]
+Amount = Annotated[int, BeforeValidator(amount), Field(ge=1, le=10**15)]
 Milliseconds = Annotated[
-    float, BeforeValidator(_milliseconds), Field(gt=0, le=1e9, allow_inf_nan=False)
+    float, BeforeValidator(milliseconds), Field(gt=0, le=1e9, allow_inf_nan=False)
 ]
 
 
@@ -142,7 +142,7 @@ class CostConfig(Section):
         fields = cast(dict[str, Any], data)
         if "reference" not in fields:
             return fields
-        read = _milliseconds if fields.get("of") == "latency" else _amount
+        read = milliseconds if fields.get("of") == "latency" else amount
         return {**fields, "reference": read(fields["reference"])}
 
     def amount(self, limits: NetworkLimits) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 
 from prnas.config.sections import RunConfig
-from prnas.data.dataset import load
+from prnas.data.dataset import DataSet, load
 from prnas.io.errors import UserError
 from prnas.io.memory import free_memory, is_out_of_memory
 from prnas.runs.batch_size import MemoryProbe, probe_for
@@ -52,15 +52,18 @@ def start_run(
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
     reasons: tuple[tuple[str, str], ...] = (),
+    loaded: DataSet | None = None,
 ) -> R:
     """A new run, and its result. What cannot work is found before anything is written.
 
     It is written to a new folder in `runs`, if given. `processes` are those of an earlier run in
     the same program, which cannot be launched twice. `reasons`, for values of the config that were
-    chosen by the images, are for callbacks.
+    chosen by the images, are for callbacks. `loaded` are the config's images if someone has
+    them already; the caller closes them.
     """
     create = partial(RunFolder.create, runs, name, recipe or config.task) if runs else None
-    return _run(kind, config, processes, callbacks, create, probe, new=True, reasons=reasons)
+    rest: dict[str, Any] = {"reasons": reasons, "loaded": loaded}
+    return _run(kind, config, processes, callbacks, create, probe, new=True, **rest)
 
 
 def resume_run(
@@ -71,16 +74,20 @@ def resume_run(
     callbacks: Sequence[Callback] = (),
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
+    loaded: DataSet | None = None,
 ) -> R:
     """Continue a run in its own folder, bit for bit as if it had never stopped; its result.
 
-    `overrides` may change how it is computed (`compute`, `checkpoints`), not what.
+    `overrides` may change how it is computed (`compute`, `checkpoints`), not what. `loaded` as in
+    `start_run`.
     """
     # A new limit is given because the old decisions about the batch size were wrong.
     new_limit = any(override.startswith("compute.memory_limit") for override in overrides)
     config: C = read_config(folder, kind.config_type, overrides)
     reopen = partial(RunFolder.open, folder, forget_batches=new_limit)
-    return _run(kind, config, processes, callbacks, reopen, probe, replay=not new_limit)
+    return _run(
+        kind, config, processes, callbacks, reopen, probe, replay=not new_limit, loaded=loaded
+    )
 
 
 def _run(
@@ -93,6 +100,7 @@ def _run(
     replay: bool = True,
     new: bool = False,
     reasons: tuple[tuple[str, str], ...] = (),
+    loaded: DataSet | None = None,
 ) -> R:
     """Run from wherever the folder stands to the end. Only the first process has callbacks."""
     processes = processes or Processes(config.compute)
@@ -106,7 +114,7 @@ def _run(
     first = processes.rank == 0
     callbacks = list(callbacks) if first else []
     folder: RunFolder | None = None
-    data = None
+    data = loaded
     failed = True
     processes.begin()
 
@@ -125,7 +133,9 @@ def _run(
     try:
         limit = config.compute.memory_limit
         limit = None if limit is None else limit * 1e9
-        data = load(config.images, processes.device, say, free_memory(processes.local_size, limit))
+        if data is None:
+            room = free_memory(processes.local_size, limit)
+            data = load(config.images, processes.device, say, room)
         indices = kind.prepare(config, data, processes.size)
         if new:
             kind.check_start(config, data)
@@ -167,7 +177,7 @@ def _run(
         with ExitStack() as stack:  # whatever one of them raises, all are closed
             if folder is not None:
                 stack.callback(folder.close)
-            if data is not None:
+            if data is not None and loaded is None:
                 stack.callback(data.close)
             for callback in callbacks:
                 stack.callback(callback.close)

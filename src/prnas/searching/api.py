@@ -6,6 +6,7 @@ from typing import Any
 
 from prnas.config.overrides import typed_overrides
 from prnas.config.search import SearchConfig
+from prnas.data.dataset import DataSet
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.runs.batch_size import MemoryProbe
 from prnas.runs.events import Callback, SearchResult, check_callbacks
@@ -27,6 +28,7 @@ def start(
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
     reasons: tuple[tuple[str, str], ...] = (),
+    loaded: DataSet | None = None,
 ) -> SearchResult:
     """A new search by a config; options as those of `start_run`."""
     folder: dict[str, Any] = {"runs": runs, "name": name, "recipe": recipe}
@@ -39,6 +41,7 @@ def start(
         probe=probe,
         processes=processes,
         reasons=reasons,
+        loaded=loaded,
         **folder,
     )
 
@@ -50,6 +53,7 @@ def resume(
     callbacks: Sequence[Callback] = (),
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
+    loaded: DataSet | None = None,
 ) -> SearchResult:
     """One that goes on in its own folder; options as those of `resume_run`."""
     if read_config(folder, SearchConfig, overrides).searcher.without_supernet:
@@ -61,6 +65,7 @@ def resume(
         callbacks=callbacks,
         probe=probe,
         processes=processes,
+        loaded=loaded,
     )
 
 

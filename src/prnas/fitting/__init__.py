@@ -1,0 +1,1 @@
+"""From pictures to a tested model, within a budget of time."""

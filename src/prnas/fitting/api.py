@@ -1,0 +1,115 @@
+"""A fit from Python: pictures in, a tested model out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from prnas.fitting import fit as engine
+from prnas.fitting.events import Listener
+from prnas.fitting.measure import Meter
+from prnas.fitting.names import PAGE
+from prnas.fitting.request import Request, checked, data_name
+from prnas.io.errors import UserError
+from prnas.models.model import Model, load
+from prnas.models.predict import Predictions, predict
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """The result of a fit, which is all in its folder.
+
+    `table` has a line for each network that was trained, as plain data; `sentences` say what it
+    shows, and whether the search paid off.
+    """
+
+    folder: Path
+    results: dict[str, Any]
+
+    @cached_property
+    def model(self) -> Model:
+        """The best network, by validation."""
+        return load(self.folder)
+
+    @property
+    def best(self) -> str:
+        return self.results["best"]
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        return self.results["networks"]
+
+    @property
+    def sentences(self) -> list[str]:
+        return self.results["sentences"]
+
+    @property
+    def report(self) -> Path:
+        """The page that tells the whole story."""
+        return self.folder / PAGE
+
+    def predict(
+        self, paths: str | PathLike[str] | Iterable[str | PathLike[str]], *, top: int = 1
+    ) -> Predictions:
+        """The classes of image files, and of those in folders, by the best network."""
+        return predict(self.model, paths, top=top)
+
+    def __repr__(self) -> str:
+        best = next(one for one in self.table if one["name"] == self.best)
+        accuracy = 100 * best["accuracy"]
+        return f"FitResult({best['label']}: {accuracy:.1f} % in the test, {str(self.folder)!r})"
+
+
+def fit(
+    pictures: str | PathLike[str] | None = None,
+    minutes: float = 60.0,
+    *,
+    seed: int = 0,
+    max_params: str | int | None = None,
+    max_macs: str | int | None = None,
+    max_latency: str | float | None = None,
+    start_from: str | PathLike[str] | None = None,
+    runs: Path | str = "runs",
+    name: str | None = None,
+    resume: Path | str | None = None,
+    threads: int | None = None,
+    accelerator: str = "auto",
+    listener: Listener | None = None,
+    meter: Meter | None = None,
+) -> FitResult:
+    """Search, train, compare and test on someone's pictures, within a budget of time.
+
+    `pictures` is a folder with a folder for each class, an npz file, or the name of a set. Limits
+    and `start_from` are as those of the command (`prnas fit --help`). `resume` goes on with the fit
+    in a folder. Nothing is printed; `listener` hears of what goes on.
+    """
+    if (pictures is None) == (resume is None):
+        raise UserError("say which pictures, or which fit to resume: one of the two")
+    if resume is not None:
+        results = engine.resume(Path(resume), meter=meter, listener=listener)
+        return FitResult(Path(resume), results)
+    request = make_request(
+        str(pictures),
+        minutes,
+        seed=seed,
+        max_params=max_params,
+        max_macs=max_macs,
+        max_latency=max_latency,
+        start_from=None if start_from is None else str(start_from),
+        threads=threads,
+        accelerator=accelerator,
+    )
+    folder, results = engine.start(
+        request, runs=Path(runs), name=name, meter=meter, listener=listener
+    )
+    return FitResult(folder, results)
+
+
+def make_request(pictures: str, minutes: float, **options: Any) -> Request:
+    """What was asked, checked as far as possible before anything is read."""
+    for key in ("max_params", "max_macs", "max_latency"):
+        if options.get(key) is not None:
+            options[key] = str(options[key])
+    return checked(Request(data_name(pictures), float(minutes), **options))

@@ -1,0 +1,230 @@
+"""The configs of a fit's runs: the search, and the training of each network."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from prnas.config.choosing import choose
+from prnas.config.retrain import DEFAULT_GENOTYPE, PLAIN, RetrainConfig
+from prnas.config.search import SearchConfig
+from prnas.config.sections import RunConfig
+from prnas.config.undecided import Draft
+from prnas.fitting.plan import FINALS, Plan, Task, augmentation, batch_size, cycle_lengths
+from prnas.fitting.request import Request, amount_of
+from prnas.io.errors import UserError
+from prnas.models.card import ModelCard
+from prnas.runs import named
+from prnas.space import zoo
+from prnas.space.genotype import Genotype
+from prnas.space.layer_size import NetworkSize
+from prnas.space.network_size import network_size
+from prnas.space.resnet import RESNET, resnet_name, resnet_size
+
+C = TypeVar("C", bound=RunConfig)
+FOUND, ZOO, PLAIN_NETWORK, GIVEN = "found", "zoo", "plain", "given"
+# Smaller networks, for limits, before those that are used without any.
+SMALL_FINALS = ((3, 4), (3, 8))
+# Blocks and channels of plain networks: resnet8 with few and more channels, resnet14, resnet20.
+PLAIN_SIZES = ((3, 4), (3, 8), (3, 16), (3, 32), (6, 32), (9, 32))
+# A plain network computes up to so many times what the cells' network does: large convolutions do
+# more in the same time than many small ones.
+AS_LARGE = 4
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A network that is trained and compared. `genotype`: `None` of a plain or unknown one."""
+
+    name: str
+    label: str  # For people.
+    genotype: Genotype | None
+    network: dict[str, Any]  # Keys of the config's section `network`.
+
+    def to_json(self) -> dict[str, Any]:
+        genotype = None if self.genotype is None else self.genotype.to_json()
+        return {"name": self.name, "label": self.label, "genotype": genotype} | {
+            "network": self.network
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Contender":
+        genotype = data["genotype"]
+        cells = None if genotype is None else Genotype.from_json(genotype)
+        return cls(data["name"], data["label"], cells, dict(data["network"]))
+
+
+def names_of(card: ModelCard | None) -> tuple[str, ...]:
+    """The networks to train; a model to start from stands for one that was not searched."""
+    if card is None:
+        return (FOUND, ZOO, PLAIN_NETWORK)
+    return (FOUND, GIVEN, ZOO) if card.kind == RESNET else (FOUND, GIVEN, PLAIN_NETWORK)
+
+
+def contenders(
+    plan_final: tuple[int, int],
+    size: int,
+    task: Task,
+    request: Request,
+    card: ModelCard | None,
+    found: Genotype | None = None,
+) -> dict[str, Contender]:
+    """All networks on a rung; the found one has no genotype before it is found."""
+    cells, channels = plan_final
+    own = {"kind": "cells", "cells": cells, "channels": channels}
+    every: dict[str, Contender] = {
+        FOUND: Contender(FOUND, "found by the search", found, own),
+        ZOO: Contender(ZOO, f"{DEFAULT_GENOTYPE}, published", zoo.get(DEFAULT_GENOTYPE), own),
+    }
+    names = names_of(card)
+    if PLAIN_NETWORK in names:
+        every[PLAIN_NETWORK] = _plain(plan_final, size, task, request)
+    if card is not None:
+        every[GIVEN] = Contender(
+            GIVEN, f"from the weights of {request.start_from}", card.genotype, _of_card(card)
+        )
+        every[GIVEN].network["start_from"] = request.start_from
+    return {name: every[name] for name in names}
+
+
+def _of_card(card: ModelCard) -> dict[str, Any]:
+    keys = ("kind", "cells", "channels", "stem", "output")
+    plain = dict(PLAIN) if card.kind == RESNET else {}
+    return plain | {key: getattr(card, key) for key in keys}
+
+
+def _plain(final: tuple[int, int], size: int, task: Task, request: Request) -> Contender:
+    """The plain network that computes about as much as the cells' one, within the limits."""
+    facts = task.facts
+    most = AS_LARGE * zoo_size(final, size, task).macs
+    sizes: dict[tuple[int, int], NetworkSize] = {}
+    for blocks, channels in PLAIN_SIZES:
+        sizes[blocks, channels] = resnet_size(
+            channels,
+            blocks,
+            len(facts.class_sizes),
+            input_channels=facts.channels,
+            image_size=size,
+        )
+    allowed = [key for key, cost in sizes.items() if within(cost, request)]
+    if not allowed:
+        raise UserError("no plain network keeps the limits: raise --max-params or --max-macs")
+    fitting = [key for key in allowed if sizes[key].macs <= most]
+    blocks, channels = fitting[-1] if fitting else allowed[0]
+    network = {**PLAIN, "kind": RESNET, "cells": blocks, "channels": channels}
+    return Contender(
+        PLAIN_NETWORK, f"{resnet_name(blocks)}, plain, {channels} channels", None, network
+    )
+
+
+def zoo_size(final: tuple[int, int], size: int, task: Task) -> NetworkSize:
+    cells, channels = final
+    return network_size(
+        zoo.get(DEFAULT_GENOTYPE),
+        channels,
+        cells,
+        len(task.facts.class_sizes),
+        input_channels=task.facts.channels,
+        image_size=size,
+    )
+
+
+def within(cost: NetworkSize, request: Request) -> bool:
+    """Whether a network keeps the limits on parameters and multiply-accumulates."""
+    params, macs = amount_of(request.max_params), amount_of(request.max_macs)
+    return (params is None or cost.parameters <= params) and (macs is None or cost.macs <= macs)
+
+
+def finals_within(size: int, task: Task, request: Request) -> tuple[tuple[int, int], ...]:
+    """Sizes of networks of cells that keep the limits with published cells."""
+    if request.max_params is None and request.max_macs is None:
+        return FINALS
+    every = (*SMALL_FINALS, *FINALS)
+    fitting = [final for final in every if within(zoo_size(final, size, task), request)]
+    if not fitting:
+        least = zoo_size(every[0], size, task)
+        raise UserError(
+            f"the limits are too low: the smallest network here has {least.parameters:,} "
+            f"parameters and {least.macs:,} multiply-accumulates"
+        )
+    return tuple(fitting[-len(FINALS) :])
+
+
+# ---------------------------------------------------------------- configs
+
+
+def _images(request: Request, size: int, task: Task) -> dict[str, Any]:
+    own = not request.data.startswith("folder:") and set(task.facts.sides) == {size}
+    return {
+        "data.name": request.data,
+        "data.root": request.data_root,
+        "data.image_size": None if own else size,
+        "data.broken": "skip",
+        "seed": request.seed,
+        "compute.accelerator": request.accelerator,
+        "compute.threads": request.threads,
+    }
+
+
+def search_config(
+    plan: Plan, task: Task, request: Request, latency: dict[str, Any] | None = None
+) -> SearchConfig:
+    """The search of the plan; `latency` is a table of the final network's, if it is limited."""
+    images = plan.search.images
+    cells, channels = plan.rung.search
+    batch = max(min(task.search_batch, images // 4), 1)
+    values = _images(request, plan.rung.size, task) | {
+        "data.images": None if images >= task.train else images,
+        "network.cells": cells,
+        "network.channels": channels,
+        "batch.min": batch,
+        "batch.max": batch,
+    }
+    for number, (epochs, grace) in enumerate(cycle_lengths(plan.search.epochs)):
+        values[f"schedule.cycles.{number}.epochs"] = epochs
+        values[f"schedule.cycles.{number}.grace_epochs"] = grace
+    if request.limits:
+        cells, channels = plan.rung.final
+        values |= {"final.cells": cells, "final.channels": channels}
+        values |= {f"final.{name}": limit for name, limit in request.limits.items()}
+    if latency is not None:
+        values["final.latency"] = latency
+    draft = named.draft_of("pictures", (), SearchConfig)
+    return _settled(SearchConfig.draft(_put(draft.to_data(), values)), task)
+
+
+def training_config(
+    contender: Contender, epochs: int, size: int, task: Task, request: Request
+) -> RetrainConfig:
+    """The training of a network, on the same images as that of all others."""
+    assert contender.genotype is not None or contender.network["kind"] == RESNET
+    batch = batch_size(task.training_images)
+    values = _images(request, size, task) | {
+        "training.epochs": epochs,
+        "training.keep": "best",
+        "data.validation": task.validation,
+        "batch.min": batch,
+        "batch.max": batch,
+        **augmentation(task, size)[0],
+    }
+    what = named.Trainable(contender.genotype, contender.network)
+    draft = named.draft_of("retrain-pictures", (), RetrainConfig)
+    data = what.put_into(draft.to_data())
+    return _settled(RetrainConfig.draft(_put(data, values)), task)
+
+
+def _settled(draft: Draft[C], task: Task) -> C:
+    """What is still open, chosen by the images: flips, shifts, what is cut out."""
+    return draft.settled(choose(draft, task.facts).values)
+
+
+def _put(data: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Plain data of a config with values by their keys, of which every one is there."""
+    for key, value in values.items():
+        *path, last = key.split(".")
+        section: Any = data
+        for name in path:
+            section = section[int(name)] if isinstance(section, list) else section[name]
+        if last not in section:
+            raise KeyError(key)
+        section[last] = value
+    return data

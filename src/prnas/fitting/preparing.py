@@ -1,0 +1,189 @@
+"""From what was asked to a plan: look at the images, measure, decide. Nothing is written."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from prnas.config.search import DataConfig
+from prnas.data.dataset import DataSet, load
+from prnas.data.survey import survey
+from prnas.fitting import configs, look
+from prnas.fitting.events import Listener
+from prnas.fitting.folder import FitState
+from prnas.fitting.measure import Meter
+from prnas.fitting.plan import GOOD, Plan, Rung, RungTimes, SearchPlan, Task, decide, ladder
+from prnas.fitting.plan import augmentation as variants
+from prnas.fitting.request import Request
+from prnas.io.errors import UserError
+from prnas.models.card import ModelCard
+from prnas.models.inference import choose_device
+from prnas.models.model import read_card, size_of
+from prnas.runs.named import check_has_model
+from prnas.space.network_size import supernet_macs
+from prnas.space.pools import Pools
+
+
+class Loaded:
+    """The images at one size; asked for another, they are read anew."""
+
+    def __init__(self, request: Request, task: Task | None = None) -> None:
+        self.request, self.task = request, task
+        self.notes: list[str] = []
+        self._size: int | None = None
+        self._data: DataSet | None = None
+
+    @property
+    def device(self) -> torch.device:
+        return choose_device(self.request.accelerator)
+
+    def config(self, size: int) -> DataConfig:
+        request = self.request
+        sides = survey(self._plain()).sides if self.task is None else self.task.facts.sides
+        own = not request.data.startswith("folder:") and set(sides) == {size}
+        return self._plain().model_copy(update={"image_size": None if own else size})
+
+    def _plain(self) -> DataConfig:
+        request = self.request
+        return DataConfig(name=request.data, root=request.data_root, broken="skip")
+
+    def at(self, size: int) -> DataSet:
+        if self._data is None or self._size != size:
+            self.close()
+            self.notes.clear()
+            self._data, self._size = load(self.config(size), self.device, self.notes.append), size
+        return self._data
+
+    def close(self) -> None:
+        if self._data is not None:
+            self._data.close()
+            self._data = None
+
+
+@contextmanager
+def prepared(
+    request: Request, meter: Meter, listener: Listener
+) -> Generator[tuple[FitState, Loaded]]:
+    """The first state of a fit, and its images. A `UserError` if it cannot work."""
+    meter.elapsed()
+    card = _card(request)
+    loaded = Loaded(request)
+    try:
+        yield _decided(request, card, loaded, meter, listener), loaded
+    finally:
+        loaded.close()
+
+
+def _card(request: Request) -> ModelCard | None:
+    if request.start_from is None:
+        return None
+    check_has_model(Path(request.start_from))
+    return read_card(request.start_from)
+
+
+def _decided(
+    request: Request, card: ModelCard | None, loaded: Loaded, meter: Meter, listener: Listener
+) -> FitState:
+    task = _task(request, card, loaded, listener)
+    rungs, work = ladder(task), [_work(rung, task) for rung in ladder(task)]
+    measured: dict[int, RungTimes] = {}
+    tables: dict[Rung, dict[str, Any]] = {}
+    while True:
+        decided = decide(task, request.seconds, meter.elapsed(), measured, work)
+        if isinstance(decided, int):
+            rung = rungs[decided]
+            listener.on_measuring(f"some steps with images of {rung.size} x {rung.size}")
+            measured[decided] = _measured(rung, task, request, card, loaded, meter)
+            continue
+        if request.max_latency is None or decided.rung in tables:
+            break
+        listener.on_measuring("latencies of the final network")
+        plain = configs.search_config(decided, task, replace(request, max_latency=None))
+        final = {"cells": decided.rung.final[0], "channels": decided.rung.final[1]}
+        plain = plain.model_copy(update={"final": plain.final.model_copy(update=final)})
+        data = loaded.at(decided.rung.size)
+        tables[decided.rung] = meter.latencies(plain, data, request.threads)
+    plan, times = decided, measured[rungs.index(decided.rung)]
+    plan = replace(plan, reasons=(*plan.reasons, *variants(task, plan.rung.size)[1]))
+    sides = (plan.rung.final, plan.rung.size, task, request, card)
+    return FitState(
+        request,
+        tuple(_sentences(task, loaded, plan.rung.size)),
+        task,
+        dict(times.networks),
+        plan,
+        configs.search_config(plan, task, request, tables.get(plan.rung)).to_data(),
+        {name: one.to_json() for name, one in configs.contenders(*sides).items()},
+    )
+
+
+def _task(request: Request, card: ModelCard | None, loaded: Loaded, listener: Listener) -> Task:
+    facts = survey(loaded._plain())
+    size = None
+    if card is not None:
+        channels, size, width = card.input_shape
+        if size != width:
+            raise UserError(f"--from: the model takes images of {width} x {size}, not squares")
+        if channels != facts.channels:
+            raise UserError(
+                f"--from: the model takes images of {channels} channels, {request.data} has those "
+                f"of {facts.channels}"
+            )
+        if not configs.within(size_of(card), request):
+            raise UserError("--from: the model itself does not keep the limits")
+    names = configs.names_of(card)
+    task = Task(facts, 0, names, size)
+    loaded.task = task
+    task = replace(task, finals=configs.finals_within(ladder(task)[-1].size, task, request))
+    data = loaded.at(ladder(task)[0].size)
+    counts = torch.bincount(data.train.labels, minlength=data.num_classes).tolist()
+    facts = replace(facts, class_sizes=tuple(counts))  # Without what cannot be read.
+    task = replace(task, facts=facts, test_images=len(data.test))
+    loaded.task = task
+    listener.on_look(_sentences(task, loaded, ladder(task)[0].size))
+    return task
+
+
+def _sentences(task: Task, loaded: Loaded, size: int) -> list[str]:
+    data = loaded.at(size)
+    return look.sentences(task.facts, data, look.find_copies(data), loaded.notes)
+
+
+def _work(rung: Rung, task: Task) -> float:
+    """Multiply-accumulates of the supernet for an image."""
+    recipe = configs.named.draft_of("pictures", (), configs.SearchConfig).config
+    cells, channels = rung.search
+    return float(
+        supernet_macs(
+            Pools.initial(recipe.network.nodes, recipe.space.initial_pool, recipe.network.shape),
+            channels,
+            cells,
+            len(task.facts.class_sizes),
+            output=recipe.network.output,
+            input_channels=task.facts.channels,
+            pixels=(rung.size, rung.size),
+        )
+    )
+
+
+def _measured(
+    rung: Rung,
+    task: Task,
+    request: Request,
+    card: ModelCard | None,
+    loaded: Loaded,
+    meter: Meter,
+) -> RungTimes:
+    data = loaded.at(rung.size)
+    plan = Plan(rung, SearchPlan(task.train, GOOD, 0.0), {}, 0.0, 0.0)
+    unlimited = replace(request, max_params=None, max_macs=None, max_latency=None)
+    search = meter.search(configs.search_config(plan, task, unlimited), data)
+    networks = {
+        name: meter.training(configs.training_config(one, 10, rung.size, task, request), data)
+        for name, one in configs.contenders(rung.final, rung.size, task, request, card).items()
+        if name != configs.FOUND
+    }
+    return RungTimes(search, networks)

@@ -1,0 +1,30 @@
+"""Mistakes on the command line of `prnas fit`: one message, nothing written."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.in_process import Cli
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "say which pictures"),
+        (["digits", "--minutes", "0"], "--minutes must be from 0.1"),
+        (["digits", "--minutes", "nan"], "--minutes must be from 0.1"),
+        (["digits", "--max-params", "many"], "must be a number such as 3M"),
+        (["digits", "--max-latency", "soon"], "must be a time such as 20ms"),
+        (["no/folder"], "there is no folder 'no/folder'"),
+        (["digit"], "Did you mean 'digits'?"),
+        (["digits", "--name", "a/b"], "--name is a folder's name"),
+        (["--resume", "nowhere"], "there is no folder nowhere"),
+        (["--resume", "."], "is not the folder of a fit"),
+        (["digits", "--resume", ".", "--seed", "1"], "leave out --seed, the pictures 'digits'"),
+        (["digits", "--from", "nothing"], "is not a trained model"),
+        (["digits", "--max-params", "10"], "the limits are too low"),
+    ],
+)
+def test_mistakes_are_named(here: Cli, tmp_path: Path, words: list[str], message: str) -> None:
+    assert message in here.bad("fit", *words)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,80 @@
+"""A small fit: real runs on tiny images, with times that are said, not measured."""
+
+from pathlib import Path
+from typing import Any
+
+from prnas.config.choosing import ImageFacts
+from prnas.fitting.configs import FOUND, PLAIN_NETWORK, ZOO, Contender
+from prnas.fitting.folder import FitFolder, FitState
+from prnas.fitting.measure import Meter
+from prnas.fitting.plan import Plan, Rung, SearchPlan, StepTimes, Task, TrainingPlan
+from prnas.fitting.request import Request
+from tests.support.settings import SMALL_GENOTYPE, small_config
+
+NAMES = (FOUND, ZOO, PLAIN_NETWORK)
+TIMES = StepTimes(0.4, 0.0, 0.0, 0.0)
+IMAGES = 36  # To train with: 12 of each class.
+CYCLES = [
+    {"epochs": 1, "grace_epochs": 0, "morphisms": 1, "candidates": 3},
+    {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1},
+]
+
+
+class SaidMeter(Meter):
+    """Says the same numbers at all times; `measures`: whether it may be asked for a network's."""
+
+    def __init__(self, measures: bool = True) -> None:
+        super().__init__()
+        self.measures = measures
+
+    def elapsed(self) -> float:
+        return 0.0
+
+    def spent_on(self, result: Any, planned: float) -> float:
+        return planned
+
+    def training(self, config: Any, data: Any) -> StepTimes:
+        assert self.measures, "what was measured once is not measured again"
+        return TIMES
+
+    def latency(self, model: Any, data: Any, threads: int | None) -> float:
+        return 1.5
+
+
+def made_state(images: Path) -> FitState:
+    """The plan of a fit on `IMAGES` images of `write_images`; its search is a small one."""
+    facts = ImageFacts((12, 12, 12), (8, 8, 8), 3, ("0", "1", "2"))
+    task = Task(facts, 12, NAMES)
+    small = {"kind": "cells", "cells": 3, "channels": 4}
+    plain = {"stem": "cifar", "output": "concat", "auxiliary_weight": 0.0, "drop_path": 0.0}
+    plain |= {"kind": "resnet", "cells": 3, "channels": 4}
+    contenders = {
+        FOUND: Contender(FOUND, "found by the search", None, small),
+        ZOO: Contender(ZOO, "a small cell, published", SMALL_GENOTYPE, small),
+        PLAIN_NETWORK: Contender(PLAIN_NETWORK, "resnet8, plain, 4 channels", None, plain),
+    }
+    plan = Plan(
+        Rung(8, (3, 4), (3, 4)),
+        SearchPlan(IMAGES, 2, 10.0),
+        {name: TrainingPlan(2, 5.0) for name in NAMES},
+        1.0,
+        20.0,
+        (("size", "8 x 8 pixels: their own size"),),
+    )
+    return FitState(
+        Request(f"npz:{images}", 1.0, seed=1, threads=1),
+        ("36 images & <b>3</b> classes.",),
+        task,
+        {ZOO: TIMES, PLAIN_NETWORK: TIMES},
+        plan,
+        small_config(images, schedule={"cycles": CYCLES}).to_data(),
+        {name: one.to_json() for name, one in contenders.items()},
+    )
+
+
+def made_folder(images: Path, runs: Path, name: str) -> Path:
+    """The folder of a fit that has a plan, and nothing else yet."""
+    folder = FitFolder.create(runs, name, 1)
+    folder.write(made_state(images))
+    folder.close()
+    return folder.path
