@@ -325,8 +325,8 @@ def _explained(number: int, times: RungTimes, task: Task, budget: float, spent: 
     plan, good = on_rung(rung, times, task, budget, spent)
     if plan is None:
         raise UserError(
-            f"too little time for these images: {_minutes(budget)}, and even the smallest plan takes "
-            f"about {_minutes(_needed(rung, times, task, spent))}"
+            f"too little time for these images: {_minutes(budget)}, and even the smallest plan "
+            f"takes about {_minutes(_needed(rung, times, task, spent))}"
         )
     reasons = tuple(_reasons(plan, number, good, task))
     return Plan(rung, plan.search, plan.trainings, plan.spent, plan.ending, reasons)
