@@ -12,7 +12,7 @@ SOURCE = Path(prnas.__file__).parent
 TOP = SOURCE.parents[1]
 GROUND_FLOOR = ("io", "space", "searchers", "config")
 MIDDLE_FLOOR = ("nets", "data", "drawing", "models", "exporting", "runs", "report")
-TOP_FLOOR = ("searching", "retraining", "studies", "fitting", "terminal", "commands", "cli")
+TOP_FLOOR = ("retraining", "searching", "studies", "fitting", "terminal", "commands", "cli")
 ROOMS = (*GROUND_FLOOR, *MIDDLE_FLOOR, *TOP_FLOOR)
 DEVELOPERS_FOLDERS = ("tests", "benchmarks", "torture")
 

@@ -91,7 +91,6 @@ OWN_POOL = "space.initial_pool=[skip, max 3x3, excited 3x3 r8, excited 3x3 r2]"
     [
         ("own_relaxation", "architecture.relaxation=cooling-softmax", 7),
         ("own_step", "architecture.step=every-second", 7),
-        ("own_operation", OWN_POOL, 7),
         ("own_operation", OWN_POOL, 12),  # after children came
     ],
 )

@@ -48,7 +48,7 @@ def test_from_a_measurement_to_a_search_within_a_limit(here: Cli, tmp_path: Path
     table = file.table
     least = json.loads((tmp_path / "table.json").read_text())["table"]["around"]
     assert table.around == least
-    words = ("search", "small.yaml", "--quiet", "--latency", "table.json", "--max-latency")
+    words = ("search", "small.yaml", "--latency", "table.json", "--max-latency")
     code, out, err = here.run(*words, "10s")
     assert code == 0, err
     assert "limits" in out

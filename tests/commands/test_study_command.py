@@ -94,7 +94,7 @@ def test_a_row_that_cannot_begin_does_not_stop_the_others(tmp_path: Path) -> Non
 
 
 def test_data_that_no_row_finds_are_told_once(tmp_path: Path) -> None:
-    write_study(tmp_path, data={"name": "npz:nowhere.npz"}, seeds=2)
+    write_study(tmp_path, data={"name": "npz:nowhere.npz"})
     code, out, err = finish(prnas("study", "tiny.yaml", "--quiet", cwd=tmp_path))
     assert code == 2
     assert "Traceback" not in out + err

@@ -67,7 +67,9 @@ def test_what_cannot_be_is_refused(overrides: list[str], said: str) -> None:
 
 def test_a_training_takes_the_shape_of_its_genotype() -> None:
     data: dict[str, Any] = {"genotype": GENOTYPE201.to_json(), "network": {"cells": 15}}
-    assert RetrainConfig.from_data(data).genotype.shape == NASBENCH201
+    genotype = RetrainConfig.from_data(data).genotype
+    assert genotype is not None
+    assert genotype.shape == NASBENCH201
     data["network"] = {"cells": 20, "stem": "imagenet"}
     with pytest.raises(FormatError) as error:
         RetrainConfig.from_data(data)

@@ -4,9 +4,10 @@ from random import Random
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
-from prnas.nets.cell_paths import active_of_cells, cell_logits, cell_scores
+from prnas.nets.cell_paths import active_of_cells, calibrated, cell_logits, cell_scores
 from prnas.nets.network import Network, build
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.searchers.cells import CellSpace
@@ -92,6 +93,39 @@ def test_what_is_not_in_the_cell_gets_no_gradient_and_keeps_its_statistics() -> 
             assert torch.equal(buffer, before[name]), name
         elif inside and name.endswith("running_mean"):
             assert not torch.equal(buffer, before[name]), name
+
+
+@pytest.mark.parametrize("space", SPACES)
+@torch.no_grad()
+def test_calibrated_it_has_the_mean_statistics_of_its_own_path(space: str) -> None:
+    pools, output = SPACES[space]
+    cells = 3 if pools.shape == NASBENCH201 else 4
+    supernet = randomized(build_supernet(pools, 4, cells, 5, output=output).double(), 4).train()
+    genotype = CellSpace.of_pools(pools, output).draw(Random(4))
+    generator = torch.Generator().manual_seed(4)
+    calibration = [torch.randn(6, 3, 8, 8, generator=generator).double() for _ in range(3)]
+    images = torch.randn(4, 3, 8, 8, generator=generator).double()
+    before = {name: value.clone() for name, value in supernet.state_dict().items()}
+    network = discrete(supernet, genotype, cells, output)
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.reset_running_stats()
+            module.momentum = None  # of all batches alike
+    for batch in calibration:
+        network(batch)
+    expected = network.eval()(images)
+    with calibrated(supernet, genotype, calibration):
+        found = cell_logits(supernet, images, genotype)
+        alone = cell_logits(supernet, images[:1], genotype)
+    assert relative(found, expected) < 1e-10
+    assert relative(alone, expected[:1]) < 1e-10, "whatever else is in the batch"
+    assert all(torch.equal(before[name], value) for name, value in supernet.state_dict().items())
+    assert all(module.training for module in supernet.modules())
+    assert {norm.momentum for norm in norms_of(supernet)} == {0.1}
+
+
+def norms_of(supernet: Supernet) -> list[nn.BatchNorm2d]:
+    return [module for module in supernet.modules() if isinstance(module, nn.BatchNorm2d)]
 
 
 def in_the_cell(supernet: Supernet, active: object, name: str) -> bool | None:

@@ -130,7 +130,12 @@ def test_no_method_leaves_anything_behind(images: Path, one: Method) -> None:
     """In an epoch of any method. How often the host waits is its own affair."""
     cycle = {"epochs": 2, "grace_epochs": 0, "morphisms": 0, "candidates": 4}
     last = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
-    config = small_config(images, schedule={"cycles": [cycle, last]}, architecture={"lr": 0.01})
+    config = small_config(
+        images,
+        schedule={"cycles": [cycle, last]},
+        architecture={"lr": 0.01},
+        searcher={"controller": {"updates": 2, "batch": 2, "hidden": 4}},
+    )
     search = Search(context_of(Search, config.override(one.overrides())))
     search.state.supernet.train()
     for _ in range(2):

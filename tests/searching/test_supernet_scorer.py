@@ -100,6 +100,18 @@ def test_scoring_changes_no_bit(images: Path, tmp_path: Path) -> None:
         assert torch.equal(tensor, theirs[name]), name
 
 
+def test_recalibrated_scores_are_others_and_change_no_bit(images: Path, tmp_path: Path) -> None:
+    plain = start(shared(images), runs=tmp_path, name="batch")
+    other = shared(images).override(["searcher.supernet.statistics=recalibrated"])
+    again = start(other, runs=tmp_path, name="recalibrated")
+    assert [one.genotype for one in plain.evaluations[:12]] == [
+        one.genotype for one in again.evaluations[:12]
+    ]
+    assert [one.score for one in plain.evaluations] != [one.score for one in again.evaluations]
+    (_, ours), (_, theirs) = (last_state(tmp_path / name) for name in ("batch", "recalibrated"))
+    assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
+
+
 def test_a_score_is_the_accuracy_on_the_same_images(
     images: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

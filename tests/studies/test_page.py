@@ -10,7 +10,7 @@ from prnas.studies import page as page_module
 from prnas.studies.attempt import Ended
 from prnas.studies.folder import open_study
 from prnas.studies.live_page import LiveStudy
-from prnas.studies.page import LEAST_SECONDS, PageWriter, study_data
+from prnas.studies.page import LEAST_SECONDS, MOST_DRAWN, PageWriter, study_data
 from prnas.studies.states import JobState
 from tests.support.made_studies import made_plan, made_states, many_rows
 from tests.support.pages import data_of
@@ -33,14 +33,14 @@ def test_links_lead_from_the_page_to_the_study(tmp_path: Path) -> None:
 
 def test_many_genotypes_are_drawn_evenly_from_best_to_worst() -> None:
     plan = made_plan(seeds=40)
-    drawn = study_data(Path("s"), plan, made_states(plan))["study"]["genotypes"]
+    study = study_data(Path("s"), plan, made_states(plan))["study"]
+    drawn = study["genotypes"]
     assert [(len(row["drawn"]), row["of"]) for row in drawn] == [(6, 40), (6, 40), (1, 1)]
     errors = [one["error"] for one in drawn[0]["drawn"]]
-    units = study_data(Path("s"), plan, made_states(plan))["study"]["rows"][0]["units"]
-    every = sorted(unit["error"] for unit in units)
+    every = sorted(unit["error"] for unit in study["rows"][0]["units"])
     assert errors == sorted(errors)
     assert (errors[0], errors[-1]) == (every[0], every[-1])
-    wide = made_plan(rows=many_rows(100), seeds=2)
+    wide = made_plan(rows=many_rows(MOST_DRAWN // 2 + 1), seeds=2)
     few = study_data(Path("s"), wide, made_states(wide))["study"]["genotypes"]
     assert {len(row["drawn"]) for row in few} == {1}
 

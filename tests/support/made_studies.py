@@ -25,8 +25,13 @@ def many_rows(number: int) -> list[dict[str, str]]:
     return [{"name": f"row {i}", "search": "quick"} for i in range(number)]
 
 
-def made_states(plan: Plan, done: float = 1.0, seed: int = 0) -> dict[int, JobState]:
-    """The first part of the jobs is done, with errors that spread around each row's mean."""
+def made_states(
+    plan: Plan, done: float = 1.0, seed: int = 0, found: int | None = None
+) -> dict[int, JobState]:
+    """The first part of the jobs is done, with errors that spread around each row's mean.
+
+    Searches found so many different genotypes; if it is not said, each its own.
+    """
     generator = Random(seed)
     # What searches could have found: random cells of the space of one.
     finder = next((row for row in plan.rows if row.config is not None), None)
@@ -38,7 +43,9 @@ def made_states(plan: Plan, done: float = 1.0, seed: int = 0) -> dict[int, JobSt
         size = generator.randrange(300_000, 600_000)
         cells = job.row.genotype(job.unit) or zoo.get("darts-v1")
         if job.row.kind == "search" and finder is not None:
-            drawn = Row(job.row.name, "random", finder.config).genotype(job.unit)
+            drawn = Row(job.row.name, "random", finder.config).genotype(
+                job.unit % (found or len(plan.jobs))
+            )
             cells = drawn or cells
         if job.number > done * len(plan.jobs):
             state = JobState("waiting" if job.needs else "ready")

@@ -1,5 +1,6 @@
 """A search that trains nothing: its events and records, for what shows or writes them."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +20,8 @@ from prnas.space.analysis.statistics import (
 )
 from prnas.space.change import Change
 from prnas.space.derivation import derive
+from prnas.space.morphisms import MORPHISMS
+from prnas.space.operations import OPERATIONS
 from prnas.space.pools import Pools
 from prnas.space.shape import Role
 from tests.support.strategies import random_weights
@@ -167,11 +170,8 @@ def play(
 def events(
     config: SearchConfig, folder: Path | None, cycles: int | None = None
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    generator = Random(0)
-    start = start_of(config, folder)
-    assert start.pools is not None
-    pools = start.pools
-    yield "on_start", (start,)
+    yield "on_start", (start_of(config, folder),)
+    cycle_ends = _cycles(config)
     for cycle, settings in enumerate(config.schedule.cycles[:cycles]):
         batch = BatchRecord(cycle=cycle + 1, epoch=1, step=1, batch=64, reason="start")
         yield "on_batch", (batch,)
@@ -182,9 +182,28 @@ def events(
             for images in (360, 718):
                 yield "on_validating", (Validating(images, 718),)
             yield "on_epoch", (record,)
-        change = evolve(config, cycle, pools, generator)
-        before, pools = pools, pools.apply(change)
-        yield "on_cycle", (cycle_record(cycle, before, change, pools), pools)
+        yield "on_cycle", cycle_ends[cycle]
+
+
+_PLAYED: dict[str, list[tuple[CycleRecord, Pools]]] = {}
+
+
+def _cycles(config: SearchConfig) -> list[tuple[CycleRecord, Pools]]:
+    """The end of each cycle; played once for all configs that say the same of pools."""
+    plain = config.to_data()
+    said = [plain[name] for name in ("schedule", "space", "network")]
+    key = json.dumps([*said, sorted(OPERATIONS), sorted(MORPHISMS)])
+    if key not in _PLAYED:
+        generator = Random(0)
+        pools = start_of(config, None).pools
+        assert pools is not None
+        played: list[tuple[CycleRecord, Pools]] = []
+        for cycle in range(len(config.schedule.cycles)):
+            change = evolve(config, cycle, pools, generator)
+            before, pools = pools, pools.apply(change)
+            played.append((cycle_record(cycle, before, change, pools), pools))
+        _PLAYED[key] = played
+    return _PLAYED[key]
 
 
 def step_of(record: EpochRecord, step: int, config: SearchConfig) -> StepEvent:

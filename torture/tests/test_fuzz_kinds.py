@@ -19,8 +19,8 @@ from torture.fuzzing.run_folders import forge
 
 SEED = 1
 CASES = {
-    **{"cifar": 30, "idx": 40, "npz": 60, "folder": 25},
-    **{"record": 30, "checkpoint": 6, "model": 25, "command": 80},
+    **{"cifar": 10, "idx": 12, "npz": 20, "folder": 9},
+    **{"record": 12, "checkpoint": 4, "model": 12, "command": 40},
 }
 
 
@@ -42,7 +42,7 @@ def test_forged_checkpoints_get_past_the_checksums(tmp_path: Path) -> None:
     """Else nothing is learnt of what comes after them."""
     runs = make_runs(tmp_path)["search"]
     whole = 0
-    for number in range(20):
+    for number in range(10):
         run = tmp_path / f"run-{number}"
         shutil.copytree(runs[0], run)
         forge(run, Random(number))
@@ -52,7 +52,7 @@ def test_forged_checkpoints_get_past_the_checksums(tmp_path: Path) -> None:
         with contextlib.suppress(UserError):
             read_checkpoint(newest)
             whole += 1
-    assert whole > 5
+    assert whole > 2
 
 
 HARMS = {

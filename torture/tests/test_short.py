@@ -8,8 +8,8 @@ from tests.support import warm
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["kills", "--kills", "4", "--seed", "1"],
-        ["studies", "--kills", "2", "--most", "4", "--engines", "1", "--rows", "1", "--seed", "3"],
+        ["kills", "--kills", "2", "--seed", "1"],
+        ["studies", "--kills", "1", "--most", "4", "--engines", "1", "--rows", "1", "--seed", "3"],
         pytest.param(["disk", "--rounds", "1", "--seed", "1"], marks=pytest.mark.slow),
         pytest.param(["signals", "--signals", "4", "--seed", "1"], marks=pytest.mark.slow),
     ],

@@ -49,6 +49,8 @@ def run_recipes(name: str | None, as_json: bool) -> None:
             cycles = str(len(config.schedule.cycles))
             if config.searcher.by_table:  # nothing is trained
                 images, epochs, cycles = "a table", "-", "-"
+            elif config.searcher.without_supernet:
+                epochs, cycles = "-", "-"
             searches.append([recipe, images, cycles, epochs, config.description])
         elif isinstance(config, RetrainConfig):
             epochs = AUTO if draft.open else str(config.training.epochs)

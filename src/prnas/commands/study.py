@@ -121,8 +121,7 @@ def go_on(
         numbers = None if job is None else [job]
         watcher: Watcher = display
         if job is None:  # Many jobs at once would all write the same page.
-            say = note if brief else lambda text: show(f"note: {text}")
-            watcher = Watchers(display, PageWriter(folder, say))
+            watcher = Watchers(display, PageWriter(folder, note if brief else _show_note))
         outcome = run_study(folder.absolute(), plan, share, engine, watcher, numbers)
     finally:
         engine.close()
@@ -160,6 +159,10 @@ def write_summary(folder: Path, plan: Plan, results: StudyResults) -> None:
     write_atomically(folder / SUMMARY, text.encode())
 
 
+def _show_note(text: str) -> None:
+    show(f"note: {text}")
+
+
 def _end_of_job(plan: Plan, number: int, outcome: Outcome) -> None:
     job, state = plan.jobs[number - 1], outcome.states[number]
     if outcome.signal:
@@ -190,6 +193,10 @@ def _end(
         sys.exit(FAILED if begun else NOTHING)
     if not brief:
         show_next(f"{command} --csv", f"{command} --latex", logged=True)
+
+
+def _show_note(text: str) -> None:
+    show(f"note: {text}")
 
 
 def _tell_beside(*lines: str) -> None:

@@ -278,7 +278,7 @@ def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
     return _Task(
         networks=PLAIN_SIZES if plain else ((5, 8), (5, 16), (8, 16), (8, 24)),
         epochs=(10, 60, 100),
-        weights_share=1.0,
+        weights_share=1.0 - config.data.validation,
         mac_seconds=1.0e-9,
         step_seconds=0.03,
         budget=840.0,
@@ -303,7 +303,8 @@ def _reasons(
     if "network.cells" in values or "network.channels" in values:
         larger = (plan.cells, plan.channels) != _networks(draft, task)[0]
         why = "there is time for more than the least" if larger else "small, so that it trains fast"
-        lines.append(("network", f"{plan.cells} cells of {plan.channels} channels: {why}"))
+        network = f"{plan.cells} {_cells(draft.config)} of {plan.channels} channels"
+        lines.append(("network", f"{network}: {why}"))
     if any(key.endswith(".epochs") for key in values):
         lines.append(("epochs", _why_epochs(task, plan)))
     if "batch.min" in values or "batch.max" in values:
@@ -320,6 +321,11 @@ def _reasons(
     if facts.train < FEW:
         lines.append(("mind", f"{facts.train} images are few: what is found may be chance"))
     return [*lines, ("work", f"some {_counted(minutes, 'minute')} of one core")]
+
+
+def _cells(config: Any) -> str:
+    plain = isinstance(config, RetrainConfig) and config.network.kind == RESNET
+    return "blocks" if plain else "cells"
 
 
 def _made_up_for(config: Any) -> str:

@@ -253,6 +253,14 @@ METHODS: tuple[Method, ...] = (
         recipe="local-search",
     ),
     Method(
+        "halving",
+        "many cells are trained a little, the better ones more",
+        "Jamieson, Talwalkar: Non-stochastic Best Arm Identification and Hyperparameter "
+        "Optimization. AISTATS 2016",
+        settings={"searcher": {"method": "halving", "scorer": "training"}},
+        recipe="halving-small",
+    ),
+    Method(
         "enas",
         "an LSTM writes the cells that train shared weights, and learns",
         "Pham, Guan, Zoph, Le, Dean: Efficient Neural Architecture Search via Parameter Sharing. "

@@ -11,7 +11,7 @@ from prnas.config.architecture import SAMPLING, ArchitectureConfig
 from prnas.config.choices import ExecutionChoice
 from prnas.config.final import FinalConfig
 from prnas.config.numbers import Decay, Portion, Rate, Share, Size
-from prnas.config.searcher import SearcherConfig
+from prnas.config.searcher import SearcherConfig, with_recipe
 from prnas.config.sections import (
     BatchConfig,
     ComputeConfig,
@@ -20,7 +20,7 @@ from prnas.config.sections import (
     Section,
     ValidationConfig,
 )
-from prnas.io.errors import reading
+from prnas.io.errors import FormatError, reading
 from prnas.io.paths import exists
 from prnas.io.text import read_text
 from prnas.io.yaml_files import parse_yaml
@@ -278,8 +278,32 @@ class SearchConfig(RunConfig):
             )
         if searcher.method == "none":
             return
-        if budget.evaluations is budget.images is budget.seconds is None:
-            yield "searcher.budget: set evaluations, images or seconds: without any it never ends"
+        if budget.evaluations is budget.images is budget.steps is budget.seconds is None:
+            yield (
+                "searcher.budget: set evaluations, images, steps or seconds: without any it never "
+                "ends"
+            )
+        if searcher.method == "halving" and searcher.scorer != "training":
+            yield (
+                "searcher.method: 'halving' gives cells a share of a training: set searcher.scorer "
+                "to training"
+            )
+        if searcher.without_supernet and self.compute.devices > 1:
+            yield (
+                f"compute.devices: searcher.scorer '{searcher.scorer}' takes one cell after the "
+                "other, in one process: set it to 1"
+            )
+        if searcher.by_table and searcher.proxy.record:
+            yield "searcher.proxy.record: proxies need images, and scorer 'table' reads none"
+        if searcher.by_training:
+            yield from searcher.training.problems()
+        built = {"training": searcher.training.network.cells} if searcher.by_training else {}
+        if searcher.scorer == "proxy" or searcher.proxy.record:
+            built["proxy"] = searcher.proxy.cells
+        widest = width(network.output, network.nodes)
+        for name, cells in built.items():
+            found = check_network(network.shape, cells, widest)
+            yield from (f"searcher.{name}: {problem}" for problem in found)
         if self.final.limits:
             yield "searcher.method: searchers know no limits on the final network; leave them out"
         if searcher.by_supernet and searcher.evolution.mutation == "morphisms":
@@ -329,6 +353,10 @@ class SearchConfig(RunConfig):
         if isinstance(space, str) and space not in SETTINGS and exists(space):
             space = setting_to_data(read_setting(space))
         data["space"] = _data_of_name(space)
+        try:
+            data["searcher"] = with_recipe(data["searcher"])
+        except ValueError as error:
+            raise FormatError([f"searcher.{error}"]) from None
         if isinstance(data["network"], dict):
             network = cast(dict[str, Any], data["network"])
             shape = network.get("shape")

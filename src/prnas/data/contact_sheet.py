@@ -2,6 +2,7 @@
 
 import io
 import math
+import unicodedata
 from collections.abc import Callable
 
 import torch
@@ -92,9 +93,16 @@ def _image(pixels: Tensor, size: tuple[int, int]) -> Image.Image:
     return image.resize(size, Image.Resampling.NEAREST if larger else Image.Resampling.BILINEAR)
 
 
+def plain(letter: str) -> str:
+    """A letter without its accents, if that is ASCII: the font has no others, and draws a box."""
+    letters = unicodedata.normalize("NFKD", letter)
+    base = "".join(one for one in letters if not unicodedata.combining(one))
+    return base if base and base.isascii() else letter
+
+
 def _fitting(text: str, length: Callable[[str], float], most: int) -> str:
     """The text, cut off with dots where it is longer than `most`."""
-    text = "".join(letter if letter.isprintable() else "?" for letter in text)[:200]
+    text = "".join(plain(letter) if letter.isprintable() else "?" for letter in text)[:200]
     end = ""
     while text and length(text + end) > most:
         text, end = text[:-1], "..."

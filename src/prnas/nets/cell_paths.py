@@ -1,9 +1,10 @@
 """Cells within a supernet: the path that is a genotype, and its scores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.nets.paths import unweighted
@@ -59,3 +60,26 @@ def cell_scores(
             loss.append(F.cross_entropy(logits, labels, reduction="none"))
             correct.append(logits.argmax(1) == labels)
     return ImageScores(torch.stack(loss), torch.stack(correct))
+
+
+@contextmanager
+def calibrated(
+    supernet: Supernet, genotype: Genotype, calibration: Sequence[Tensor]
+) -> Iterator[None]:
+    """Within it, a genotype is normalised by the mean statistics of batches of images.
+
+    They are those of its own path and no other. After it, not a bit of the state is another.
+    """
+    norms = [layer for layer in supernet.modules() if isinstance(layer, nn.BatchNorm2d)]
+    momenta = [norm.momentum for norm in norms]
+    with torch.no_grad(), undisturbed(supernet, training=True):
+        try:
+            for number, images in enumerate(calibration, 1):
+                for norm in norms:
+                    norm.momentum = 1 / number  # so that all batches count alike
+                cell_logits(supernet, images, genotype)
+        finally:
+            for norm, momentum in zip(norms, momenta, strict=True):
+                norm.momentum = momentum
+        supernet.eval()
+        yield

@@ -1,11 +1,15 @@
 """What a searcher asked for, as the page shows it: scores, sizes, and who was made from whom."""
 
+import json
+import math
+from statistics import fmean
 from typing import Any
 
 from prnas.io.errors import FormatError
 from prnas.report.plain_data import rounded, text_at, whole_at
 from prnas.runs.records import EvaluationRecord
 from prnas.space.genotype import Genotype
+from prnas.space.layer_size import NetworkSize
 from prnas.space.network_size import network_size
 from prnas.space.shape import NetworkKind, Output
 
@@ -26,6 +30,11 @@ class Evaluations:
         self.scores: list[float] = []
         self.parents: list[int | None] = []
         self.parameters: list[int | None] = []
+        self.macs: list[int | None] = []
+        self.proxies: list[dict[str, float | None] | None] = []
+        self.bests: list[float] = []
+        self.measure: str | None = None  # what scores are, if no accuracies
+        self._scored: dict[str, list[float]] = {}  # the scores of each cell
         self.images: list[int] = []
         self.finalists: list[tuple[int, float]] = []  # (number, score)
         self.seconds = 0.0
@@ -39,17 +48,35 @@ class Evaluations:
         self.scores.append(score)
         self.parents.append(record.parent)
         self.images.append(record.images)
-        self.parameters.append(self._size(record.genotype))
+        self.bests.append(round(record.best, SCORE_DIGITS))
+        self.measure = record.measure
+        proxies = record.proxies
+        self.proxies.append(
+            None if proxies is None else {name: rounded(one) for name, one in proxies.items()}
+        )
+        size = self._size(record.genotype)
+        self.parameters.append(None if size is None else size.parameters)
+        self.macs.append(None if size is None else size.macs)
+        key = f"{record.share} {json.dumps(record.genotype, sort_keys=True)}"
+        self._scored.setdefault(key, []).append(record.score)
 
-    def _size(self, data: dict[str, Any]) -> int | None:
+    def _size(self, data: dict[str, Any]) -> NetworkSize | None:
         try:
             genotype = Genotype.from_json(data)
         except FormatError:
             return None
         channels, cells = self._final[genotype.shape.network]
-        return network_size(
-            genotype, channels, cells, self._classes, output=self._output
-        ).parameters
+        return network_size(genotype, channels, cells, self._classes, output=self._output)
+
+    @property
+    def noise(self) -> dict[str, Any] | None:
+        """The deviation of the scores of one cell, over all that were scored more than once."""
+        again = [scores for scores in self._scored.values() if len(scores) > 1]
+        if not again:
+            return None
+        squares = sum((one - fmean(scores)) ** 2 for scores in again for one in scores)
+        freedom = sum(len(scores) - 1 for scores in again)
+        return {"cells": len(again), "deviation": rounded(math.sqrt(squares / freedom))}
 
     @property
     def best(self) -> float | None:
@@ -67,6 +94,11 @@ class Evaluations:
             "scores": self.scores,
             "parents": self.parents,
             "parameters": self.parameters,
+            "macs": self.macs,
+            "proxies": self.proxies,
+            "bests": self.bests,
+            "measure": self.measure,
+            "noise": self.noise,
             "images": self.images,
             "finalists": self.finalists,
             "best": self.best,

@@ -28,6 +28,12 @@ from prnas.space.shape import DARTS, CellShape, NetworkKind, Output, shape_from_
 
 # Channels and cells of the final network whose size is shown, as in the paper and NAS-Bench-201's.
 FINAL: dict[NetworkKind, tuple[int, int]] = {"darts": (36, 20), "residual": (16, 15)}
+# What scores are, by the scorers that need no supernet.
+SCORED_BY = {
+    "table": "validation after 12 epochs",
+    "training": "validation after a training of its own",
+    "proxy": "a zero-cost proxy",
+}
 IMAGE = 32  # pixels, of the image that the MACs are for
 ASSUMED_CLASSES = 10  # a search's records do not say how many classes its images have
 
@@ -37,11 +43,10 @@ class SearchView(View):
 
     def __init__(self, info: RunInfo) -> None:
         super().__init__(info)
-        # Whether scores were looked up: then nothing was trained, and there are no epochs.
-        self.by_table = text_at(info.config, "searcher.scorer") == "table" and text_at(
-            info.config, "searcher.method"
-        ) not in (None, "none")
-        self._schedule = [] if self.by_table else _schedule(info.config)
+        # What scored cells one by one, if anything did: then there was no supernet and no epoch.
+        scorer, method = (text_at(info.config, f"searcher.{key}") for key in ("scorer", "method"))
+        self.scorer = scorer if scorer in SCORED_BY and method not in (None, "none") else None
+        self._schedule = [] if self.scorer else _schedule(info.config)
         self._ends: list[CycleRecord] = []
         self._fit: FitRecord | None = None
         self._next: NextTraining | None = None
@@ -95,8 +100,9 @@ class SearchView(View):
     def _searcher(self) -> dict[str, Any]:
         """What a searcher asked for; where nothing was trained, evaluations stand for epochs."""
         data = self.evaluations.data(self.info.config)
-        found: dict[str, Any] = {"searcher": data, "by_table": self.by_table}
-        if self.by_table:
+        found: dict[str, Any] = {"searcher": data, "without_supernet": self.scorer is not None}
+        found["scored_by"] = SCORED_BY.get(self.scorer or "")
+        if self.scorer is not None:
             done = len(self.evaluations.scores)
             total = self.evaluations.total(self.info.config) or done
             seconds = rounded(self.evaluations.seconds)
@@ -162,10 +168,11 @@ class SearchView(View):
         supernet = (whole_at(config, f"network.{key}") for key in ("cells", "nodes", "channels"))
         keys = ("weights.lr", "weights.lr_min", "architecture.lr")
         rates = [text_at(config, key) for key in keys]
-        if self.by_table:
+        if self.scorer is not None:
+            table = self.scorer == "table"
             return facts_of(
-                ("Scores", "validation after 12 epochs, looked up in NAS-Bench-201"),
-                ("Data", text_at(config, "searcher.table.data")),
+                ("Scores", SCORED_BY[self.scorer] + (", looked up in NAS-Bench-201" * table)),
+                ("Data", text_at(config, "searcher.table.data" if table else "data.name")),
                 ("Searcher", text_at(config, "searcher.method")),
                 ("Setting", text_at(config, "space.name") or "?"),
             )

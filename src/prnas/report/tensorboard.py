@@ -87,6 +87,8 @@ def evaluation_scalars(record: EvaluationRecord) -> Iterator[Scalar]:
     """Of what a searcher asked for, against the number of its evaluation."""
     for name in ("score", "best", "images", "seconds"):
         yield f"{record.stage}/{name}", getattr(record, name)
+    yield from _numbers(f"{record.stage}/entropy", record.entropy)
+    yield from _numbers(f"{record.stage}/proxies", record.proxies)
 
 
 def cycle_scalars(record: CycleRecord) -> Iterator[Scalar]:

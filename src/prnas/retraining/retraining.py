@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from prnas.config.retrain import RetrainConfig
 from prnas.config.sections import LAST_EPOCHS
 from prnas.data.augment_mixup import Mixed, mixup
-from prnas.data.dataset import DataSet, validation_part
+from prnas.data.dataset import DataSet, Images, validation_part
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, is_saved, network_of, save_model
@@ -163,14 +163,18 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
 
     def _test(self) -> tuple[Tally, Tensor]:
         if self._tested is None:
-            network, images = self.state.final_network, self.data.test
-            with self.state.timed("testing"):
-                self._tested = evaluate(self, network, images, torch.arange(len(images)))
+            images = self.data.test
+            self._tested = self.evaluated(images, torch.arange(len(images)))
         return self._tested
 
     def _validate(self, network: nn.Module) -> tuple[Tally, Tensor]:
         with self.state.timed("testing"):
             return evaluate(self, network, self.data.train, self.validation_indices)
+
+    def evaluated(self, images: Images, indices: Tensor) -> tuple[Tally, Tensor]:
+        """The final network's score on some images, and its confusions."""
+        with self.state.timed("testing"):
+            return evaluate(self, self.state.final_network, images, indices)
 
     def validate(self) -> dict[str, Score]:
         """Measure the scores on the validation part, if there is one, and on the test part.

@@ -55,14 +55,14 @@ class RunStart:
         return isinstance(self.config, SearchConfig)
 
     @property
-    def by_table(self) -> bool:
-        """Whether it is a search that looks scores up and trains nothing: it has no epochs."""
-        return isinstance(self.config, SearchConfig) and self.config.searcher.by_table
+    def without_supernet(self) -> bool:
+        """Whether it is a search that scores cells one by one: it has no epochs."""
+        return isinstance(self.config, SearchConfig) and self.config.searcher.without_supernet
 
     @property
     def epochs_of_cycles(self) -> tuple[int, ...]:
         """The number of epochs in each cycle; a training is one cycle."""
-        if self.by_table:
+        if self.without_supernet:
             return ()
         if isinstance(self.config, SearchConfig):
             return tuple(cycle.epochs for cycle in self.config.schedule.cycles)
@@ -71,7 +71,7 @@ class RunStart:
     @property
     def at_end_of_cycle(self) -> bool:
         """Whether all epochs of the cycle are done, so that at most its end is left."""
-        return self.by_table or self.epoch > self.epochs_of_cycles[self.cycle - 1]
+        return self.without_supernet or self.epoch > self.epochs_of_cycles[self.cycle - 1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,10 +205,13 @@ class EvaluationRecord(_Record):
     number: Count
     stage: Literal["search", "final"] = "search"
     genotype: dict[str, Any]
-    score: float  # An accuracy, as a fraction.
+    score: float  # An accuracy, as a fraction; or a proxy, see `measure`.
     best: float  # The best score of its stage so far.
     parent: Count | None = None
     images: int  # That all evaluations so far have taken.
+    share: float | None = None  # Of a whole training, where it was less.
+    measure: str | None = None  # What the score is, where it is no accuracy: a zero-cost proxy.
+    proxies: dict[str, float] | None = None  # Of a search that records them.
     entropy: float | None = None  # Of the choices that made the cell, where a controller did.
     seconds: float  # Of this one.
 

@@ -60,6 +60,7 @@ class Searcher(ABC):
         self.space, self.generator = space, generator
         self.num_evaluations = 0
         self.best: Evaluated | None = None  # of equals, the first
+        self._best_share = 0.0  # a score by more of an evaluation is better than any by less
         self._asked: Proposal | None = None
         # Of the choices that made the cell asked for last, where a policy makes them.
         self.entropy: float | None = None
@@ -84,8 +85,11 @@ class Searcher(ABC):
         asked, self._asked = self._asked, None
         self.num_evaluations += 1
         evaluated = Evaluated(genotype, score, self.num_evaluations)
-        if asked.share == 1 and (self.best is None or score > self.best.score):
-            self.best = evaluated
+        more = asked.share > self._best_share
+        if more or (
+            asked.share == self._best_share and self.best is not None and score > self.best.score
+        ):
+            self.best, self._best_share = evaluated, asked.share
         self._learn(evaluated, asked)
 
     @abstractmethod
@@ -103,6 +107,7 @@ class Searcher(ABC):
             "method": self.name,
             "evaluations": self.num_evaluations,
             "best": self.best and self.best.to_json(),
+            "best_share": self._best_share,
             "asked": self._asked and self._asked.to_json(),
             "generator": [version, list(numbers), gauss],
             **self._own_state(),
@@ -116,6 +121,7 @@ class Searcher(ABC):
         self.generator.setstate((version, tuple(numbers), gauss))
         self.num_evaluations = int(state["evaluations"])
         best, asked = state["best"], state["asked"]
+        self._best_share = float(state.get("best_share", best is not None))
         self.best = None if best is None else Evaluated.from_json(best)
         self._asked = None if asked is None else Proposal.from_json(asked)
         self._load_own(state)

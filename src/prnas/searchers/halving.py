@@ -14,8 +14,8 @@ class SuccessiveHalving(Searcher):
 
     The lowest rung has `factor ** (rungs - 1)` random cells and scores them with the share
     `factor ** (1 - rungs)` of a whole evaluation; on the highest, one cell gets all of it. So every
-    rung of a round costs the same: one whole evaluation. Only whole evaluations make the best. A
-    round is followed by another.
+    rung of a round costs the same: one whole evaluation. What was scored on a higher rung is better
+    than anything that was not. A round is followed by another.
     """
 
     name: ClassVar[str] = "halving"

@@ -14,7 +14,7 @@ from prnas.runs.folder import read_config
 from prnas.runs.named import default_search, draft_of, settle
 from prnas.runs.processes import Processes
 from prnas.runs.session import resume_run, start_run
-from prnas.searching import table_search
+from prnas.searching import cell_search
 from prnas.searching.search import Search
 
 
@@ -32,8 +32,8 @@ def start(
 ) -> SearchResult:
     """A new search by a config; options as those of `start_run`."""
     folder: dict[str, Any] = {"runs": runs, "name": name, "recipe": recipe}
-    if config.searcher.by_table:
-        return table_search.start(config, callbacks=callbacks, reasons=reasons, **folder)
+    if config.searcher.without_supernet:
+        return cell_search.start(config, callbacks=callbacks, reasons=reasons, **folder)
     return start_run(
         Search,
         config,
@@ -56,8 +56,8 @@ def resume(
     loaded: DataSet | None = None,
 ) -> SearchResult:
     """One that goes on in its own folder; options as those of `resume_run`."""
-    if read_config(folder, SearchConfig, overrides).searcher.by_table:
-        return table_search.resume(folder, overrides=overrides, callbacks=callbacks)
+    if read_config(folder, SearchConfig, overrides).searcher.without_supernet:
+        return cell_search.resume(folder, overrides=overrides, callbacks=callbacks)
     return resume_run(
         Search,
         folder,

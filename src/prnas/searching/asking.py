@@ -2,19 +2,20 @@
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from prnas.config.searcher import BudgetConfig, SearcherConfig
 from prnas.runs.records import EvaluationRecord
-from prnas.searchers.base import Searcher
+from prnas.searchers.base import Proposal, Searcher
 from prnas.searchers.cells import CellSpace
 from prnas.searchers.evolution import Evolution
+from prnas.searchers.halving import SuccessiveHalving
 from prnas.searchers.local_search import LocalSearch
 from prnas.searchers.random_search import RandomSearch
 from prnas.searchers.reinforce import Reinforce
 from prnas.searching.controller_search import ControllerSearch
-from prnas.space.genotype import Genotype
 
 
 def make_searcher(settings: SearcherConfig, space: CellSpace, seed: int) -> Searcher:
@@ -34,47 +35,72 @@ def make_searcher(settings: SearcherConfig, space: CellSpace, seed: int) -> Sear
             return Reinforce(space, generator, settings.reinforce.lr, settings.reinforce.baseline)
         case "controller":
             return ControllerSearch(space, generator, settings.controller)
+        case "halving":
+            return SuccessiveHalving(
+                space, generator, settings.halving.factor, settings.halving.rungs
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What evaluations take: images, trained on or looked at, and steps, batches of them."""
+
+    images: int
+    steps: int
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.images + other.images, self.steps + other.steps)
 
 
 class Asking:
-    """Evaluations one after the other, each of which takes so many `images`."""
+    """Evaluations one after the other, each of which has a `cost`."""
 
     def __init__(
         self,
         searcher: Searcher,
         budget: BudgetConfig,
-        images: int,
+        cost: Callable[[Proposal], Cost],
         saved: Mapping[str, Any] | None = None,
     ) -> None:
         """`saved`: go on from the `state` of another."""
-        self.searcher, self.budget, self._images = searcher, budget, images
-        self.seconds = 0.0  # of all evaluations so far
+        self.searcher, self.budget, self._cost = searcher, budget, cost
+        self.seconds, self.spent = 0.0, Cost(0, 0)  # of all evaluations so far
         if saved is not None:
             self.seconds = float(saved["seconds"])
+            self.spent = Cost(int(saved.get("images", 0)), int(saved.get("steps", 0)))
             searcher.load_state(saved["searcher"])
-
-    @property
-    def number(self) -> int | None:
-        """How many evaluations there will be; `None`: the clock decides."""
-        return self.budget.evaluations_for(self._images)
 
     @property
     def images(self) -> int:
         """That all evaluations so far have taken."""
-        return self.searcher.num_evaluations * self._images
+        return self.spent.images
 
     @property
     def goes_on(self) -> bool:
         """Whether there is a budget for one more. There is one for the first in any case."""
-        done, most, seconds = self.searcher.num_evaluations, self.number, self.budget.seconds
-        affordable = (most is None or done < most) and (seconds is None or self.seconds < seconds)
-        return done == 0 or affordable
+        budget, done = self.budget, self.searcher.num_evaluations
+        if done == 0:
+            return True
+        if budget.evaluations is not None and done >= budget.evaluations:
+            return False
+        if budget.seconds is not None and self.seconds >= budget.seconds:
+            return False
+        if budget.images is budget.steps is None:
+            return True
+        after = self.spent + self._cost(self.searcher.proposal)
+        return (budget.images is None or after.images <= budget.images) and (
+            budget.steps is None or after.steps <= budget.steps
+        )
 
-    def evaluate(self, score: Callable[[Genotype], float]) -> EvaluationRecord:
-        """Score the cell that is asked for, and tell it."""
+    def evaluate(self, score: Callable[[Proposal, int], float], **facts: Any) -> EvaluationRecord:
+        """Score the cell that is asked for, in the evaluation of its number, and tell it.
+
+        `facts` are more fields of its record.
+        """
         start = time.perf_counter()
         proposal = self.searcher.proposal
-        value = score(proposal.genotype)
+        value = score(proposal, self.searcher.num_evaluations + 1)
+        self.spent += self._cost(proposal)
         self.searcher.tell(proposal.genotype, value)
         best = self.searcher.best
         seconds = time.perf_counter() - start
@@ -86,10 +112,13 @@ class Asking:
             best=value if best is None else best.score,
             parent=proposal.parent,
             images=self.images,
+            share=None if proposal.share == 1 else proposal.share,
             entropy=self.searcher.entropy,
             seconds=seconds,
+            **facts,
         )
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on, as plain data."""
-        return {"seconds": self.seconds, "searcher": self.searcher.state()}
+        spent = {"images": self.spent.images, "steps": self.spent.steps}
+        return {"seconds": self.seconds, **spent, "searcher": self.searcher.state()}

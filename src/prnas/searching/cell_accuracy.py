@@ -8,7 +8,7 @@ from torch import Tensor
 
 from prnas.data.augment import plain
 from prnas.io.memory import is_out_of_memory
-from prnas.nets.cell_paths import cell_scores
+from prnas.nets.cell_paths import calibrated, cell_logits, cell_scores
 from prnas.runs import faults
 from prnas.runs.preparation import torch_generator
 from prnas.space.genotype import Genotype
@@ -32,18 +32,33 @@ def fetched(search: "Search", batches: Iterable[Tensor]) -> Iterator[Batch]:
         yield pixels, images.labels[indices].to(pixels.device)
 
 
-def num_correct(search: "Search", genotype: Genotype, batches: Iterable[Batch]) -> int:
-    """How many images a cell gets right, by the statistics of their batches."""
-    correct = 0
-    for images, labels in batches:
-        try:
-            with search.processes.autocast():
-                scores = cell_scores(search.state.supernet, images, labels, [genotype])
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            raise faults.out_of_memory(search) from None
-        correct += int(scores.correct.sum())
+def num_correct(
+    search: "Search",
+    genotype: Genotype,
+    batches: Iterable[Batch],
+    calibration: Sequence[Tensor] = (),
+) -> int:
+    """How many images a cell gets right.
+
+    Normalised by the statistics of their batches; or by those of `calibration`, batches of other
+    images, if there are any.
+    """
+    supernet, correct = search.state.supernet, 0
+    try:
+        with search.processes.autocast():
+            if calibration:
+                with calibrated(supernet, genotype, calibration):
+                    for images, labels in batches:
+                        logits = cell_logits(supernet, images, genotype)
+                        correct += int((logits.argmax(1) == labels).sum())
+                return correct
+            for images, labels in batches:
+                scores = cell_scores(supernet, images, labels, [genotype])
+                correct += int(scores.correct.sum())
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise faults.out_of_memory(search) from None
     return correct
 
 

@@ -5,14 +5,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from prnas.runs.preparation import torch_generator
 from prnas.runs.records import EvaluationRecord
 from prnas.searchers.base import Evaluated
 from prnas.searchers.cells import CellSpace
-from prnas.searching.asking import Asking, make_searcher
+from prnas.searching.asking import Asking, Cost, make_searcher
 from prnas.searching.cell_accuracy import Batch, batches_of, fetched, num_correct
 from prnas.searching.cycle_end import Decision
+from prnas.searching.proxies import Proxies
 from prnas.space.change import CellChange, Change, EdgeChange, Pruned
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 class SupernetScorer:
     """The accuracy of cells on images of the architecture half: the same images for every cell.
 
-    They are drawn by the seed and not augmented, batch normalisation uses the statistics of their
-    batches, and not a bit of the search's state changes. Processes share the batches out.
+    They are drawn by the seed and not augmented, and not a bit of the search's state changes.
+    Processes share the batches out. Batch normalisation uses the statistics of their batches; or,
+    recalibrated, those of some batches of the weights' half, which are taken anew for each cell.
     """
 
     def __init__(self, search: "Search") -> None:
@@ -36,14 +39,22 @@ class SupernetScorer:
         batch = min(search.config.validation.batch, len(order))
         few = order[: search.config.searcher.supernet.batches * batch]
         self.search, self.num_images, self.num_all = search, len(few), len(order)
+        self.num_batches = len(batches_of(few, batch))
         share = slice(search.processes.rank, None, search.processes.size)
         self._few, self._all = batches_of(few, batch)[share], batches_of(order, batch)[share]
         self._kept: list[Batch] = []  # the few batches of this process
+        self._calibration: list[Tensor] = []
+        own = search.config.searcher.supernet
+        if own.statistics == "recalibrated":
+            half = search.indices["weights"]
+            order = half[torch.randperm(len(half), generator=generator)]
+            some = batches_of(order[: own.calibration * batch], batch)
+            self._calibration = [images for images, _ in fetched(search, some)]
 
     def accuracy(self, genotype: Genotype, whole: bool = False) -> float:
         """On some images, or on the `whole` architecture half."""
         batches = fetched(self.search, self._all) if whole else self._few_images()
-        correct = num_correct(self.search, genotype, batches)
+        correct = num_correct(self.search, genotype, batches, self._calibration)
         (total,) = self.search.processes.sum([float(correct)])
         return total / (self.num_all if whole else self.num_images)
 
@@ -70,7 +81,12 @@ class CellChoice:
         searcher = search.step.searcher(space)
         if searcher is None:
             searcher = make_searcher(config.searcher, space, config.seed)
-        self.asking = Asking(searcher, config.searcher.budget, self.scorer.num_images, saved)
+        cost = Cost(self.scorer.num_images, self.scorer.num_batches)
+        self.asking = Asking(searcher, config.searcher.budget, lambda _: cost, saved)
+        self.proxies: Proxies | None = None
+        if config.searcher.proxy.record:
+            half = search.indices["architecture"]
+            self.proxies = Proxies(config, search.data, half, search.normalization)
         self.finalists: list[Evaluated] = []  # the best so far
         self.scores: list[float] = []  # of the finalists, on the whole half
         if saved is not None:
@@ -80,7 +96,11 @@ class CellChoice:
     def genotype(self) -> Genotype:
         """All that is left to do, and the cell that is chosen; of equals, the earlier finalist."""
         while not self.scores and self.asking.goes_on:
-            record = self.asking.evaluate(self.scorer.accuracy)
+            cell = self.asking.searcher.ask()
+            facts = {"proxies": None if self.proxies is None else self.proxies.all(cell)}
+            record = self.asking.evaluate(
+                lambda one, _: self.scorer.accuracy(one.genotype), **facts
+            )
             self._enter(Evaluated(Genotype.from_json(record.genotype), record.score, record.number))
             self._remember(record)
         while len(self.scores) < len(self.finalists):

@@ -49,6 +49,8 @@ def measured_seconds(config: RunConfig, threads: int) -> float:
     """
     if isinstance(config, SearchConfig) and config.searcher.by_table:
         return START_UP  # scores are looked up
+    if isinstance(config, SearchConfig) and config.searcher.without_supernet:
+        return _measured_evaluation(config)
     clock = _Clock()
     compute = config.compute.model_copy(update={"threads": threads})
     config = config.model_copy(update={"compute": compute})
@@ -84,3 +86,11 @@ def _epochs(start: RunStart) -> float:
     steps = (1 - share) * cost
     validated = VALIDATION * share if config.validation.includes(0, first.epochs) else 0.0
     return sum(work) / (work[0] * steps / (steps + validated))
+
+
+def _measured_evaluation(config: SearchConfig) -> float:
+    """The estimated seconds of a search that scores cells one by one, from the first of them."""
+    number = config.searcher.budget.evaluations or 1
+    start = time.perf_counter()
+    searching.start(config.override(["searcher.budget={evaluations: 1}"]), runs=None)
+    return START_UP + number * (time.perf_counter() - start)

@@ -15,6 +15,7 @@ from prnas.terminal.cells import show_cells
 from prnas.terminal.evidence_lines import show_table
 from prnas.terminal.nasbench201 import show_truth
 from prnas.terminal.output import facts, show, show_next, table
+from prnas.terminal.searcher_lines import score_of
 
 # Files of a run's folder in the order in which they are listed; others are just named.
 CONTENTS = {
@@ -64,9 +65,9 @@ def _best_evaluation(result: SearchResult) -> Facts:
         return []
     last = result.evaluations[-1].stage
     stage = [one for one in result.evaluations if one.stage == last]
-    best = max(stage, key=lambda one: one.score)
+    best = max(stage, key=lambda one: (one.share or 1.0, one.score))
     asked = sum(one.stage == "search" for one in result.evaluations)
-    text = f"{exact_percent(best.score)}, in evaluation {best.number} of {asked:,}"
+    text = f"{score_of(best)}, in evaluation {best.number} of {asked:,}"
     if last == "final":
         text += f", the best of {counted(len(stage), 'finalist')}"
     return [("score", text)]
@@ -84,7 +85,8 @@ def _show_training(result: RetrainResult) -> None:
         *_size(result),
         ("time", duration(result.seconds)),
     ]
-    _show_end(pairs, result.folder, "prnas evaluate {}", "prnas export {} -o model.onnx")
+    commands = ("evaluate {}", "predict {} IMAGES", "export {} -o model.onnx --normalize")
+    _show_end(pairs, result.folder, *(f"prnas {command}" for command in commands))
 
 
 def show_seeds(seeds: SeedsResult) -> None:

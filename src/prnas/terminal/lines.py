@@ -19,8 +19,8 @@ LEAST_BAR = 8  # Shorter bars would show nothing.
 
 def start_lines(start: RunStart, title: str) -> list[str]:
     """Lines on what runs, on what device, where it is written, and where it was resumed."""
-    if start.by_table:
-        return _table_lines(start, title)
+    if start.without_supernet:
+        return _cell_lines(start, title)
     images = start.config.data.name
     epochs = counted(sum(start.epochs_of_cycles), "epoch")
     if start.is_search:
@@ -46,10 +46,10 @@ def start_lines(start: RunStart, title: str) -> list[str]:
     return lines
 
 
-def _table_lines(start: RunStart, title: str) -> list[str]:
-    """The same of a search that looks scores up."""
+def _cell_lines(start: RunStart, title: str) -> list[str]:
+    """The same of a search that scores cells one by one."""
     assert isinstance(start.config, SearchConfig)
-    lines = [f"{title}{searcher_lines.table_search(start.config)}, seed {start.config.seed}"]
+    lines = [f"{title}{searcher_lines.cell_search(start.config)}, seed {start.config.seed}"]
     if start.folder is not None:
         lines.append(f"run folder {start.folder}")
     lines += reason_lines(start.reasons)
@@ -94,6 +94,9 @@ def sentence(start: RunStart, record: EpochRecord, seconds_left: float | None) -
         memory(record.memory),
         duration(record.seconds),
     ]
+    if record.controller_score is not None and record.controller_entropy is not None:
+        wrote = percent(record.controller_score)
+        texts.insert(1, f"controller {wrote} (entropy {record.controller_entropy:.2f})")
     if seconds_left:
         texts.append(f"about {duration(seconds_left)} left")
     return f"{_position(start, record, ', ')}: {', '.join(texts)}"

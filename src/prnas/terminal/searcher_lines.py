@@ -14,7 +14,13 @@ NAMES = {
     "local-search": "local search",
     "reinforce": "REINFORCE",
     "controller": "an LSTM controller",
+    "halving": "successive halving",
 }
+
+
+def score_of(record: EvaluationRecord) -> str:
+    """'91.21 %'; of a proxy, the number itself."""
+    return exact_percent(record.score) if record.measure is None else f"{record.score:.6g}"
 
 
 def in_short(config: SearchConfig) -> str:
@@ -39,19 +45,24 @@ def budget(searcher: SearcherConfig) -> str:
     parts = [
         None if own.evaluations is None else counted(own.evaluations, "evaluation"),
         None if own.images is None else f"at most {counted(own.images, 'image')}",
+        None if own.steps is None else f"at most {counted(own.steps, 'step')}",
         None if own.seconds is None else f"at most {duration(own.seconds)}",
     ]
     return ", ".join(part for part in parts if part)
 
 
-def table_search(config: SearchConfig) -> str:
-    """What a search does that looks its scores up."""
+def cell_search(config: SearchConfig) -> str:
+    """What a search does that scores cells one by one."""
     searcher = config.searcher
-    data = next(one.title for one in DATA_SETS if one.name == searcher.table.data)
-    return (
-        f"{in_short(config)} by the table of NAS-Bench-201 ({data}, validation after 12 epochs): "
-        f"{budget(searcher)}"
-    )
+    if searcher.scorer == "training":
+        epochs = counted(searcher.training.training.epochs, "epoch")
+        by = f"trainings of {epochs} on {config.data.name}"
+    elif searcher.scorer == "proxy":
+        by = f"{searcher.proxy.of}, before any training"
+    else:
+        data = next(one.title for one in DATA_SETS if one.name == searcher.table.data)
+        by = f"the table of NAS-Bench-201 ({data}, validation after 12 epochs)"
+    return f"{in_short(config)} by {by}: {budget(searcher)}"
 
 
 class Evaluations:
@@ -85,7 +96,7 @@ class Evaluations:
     def sentence(self) -> str:
         """'evaluation 17/100: 90.12 %, the best so far', for a log."""
         assert self.last is not None
-        return f"{self.position}: {exact_percent(self.last.score)}, the best so far"
+        return f"{self.position}: {score_of(self.last)}, the best so far"
 
     @property
     def position(self) -> str:
@@ -106,10 +117,13 @@ class Evaluations:
         """'best 91.21 % (evaluation 43)  last 89.10 %  population of 10: 88.10 to 91.21 %'."""
         assert self.last is not None
         assert self.best is not None
-        best = f"best {exact_percent(self.best.score)} (evaluation {self.best.number})"
-        parts = [best, f"last {exact_percent(self.last.score)}"]
+        best = f"best {score_of(self.best)} (evaluation {self.best.number})"
+        parts = [best, f"last {score_of(self.last)}"]
         if self._population:
             low, high = min(self._population), max(self._population)
             size = len(self._population)
-            parts.append(f"population of {size}: {100 * low:.2f} to {exact_percent(high)}")
+            ends = f"{100 * low:.2f} to {exact_percent(high)}"
+            if self.last.measure is not None:
+                ends = f"{low:.6g} to {high:.6g}"
+            parts.append(f"population of {size}: {ends}")
         return "  ".join(parts)

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from prnas.data import readers as rows_module
+from prnas.data.contact_sheet import plain
 from prnas.data.formats import folder as folder_module
 from prnas.data.formats.folder import FolderOptions, read_folder
 from prnas.data.image_files import endings, is_grey, read_picture, resized
@@ -104,6 +105,15 @@ def test_odd_names_links_and_other_files(tmp_path: Path) -> None:
     assert "ignored 2 files that are not images" in said[0]
     (tmp_path / "-x" / "Thumbs").unlink()
     assert "ignored 1 file that is not an image (1 .txt)" in read(tmp_path)[1][0]
+    picture(tmp_path / "astray.png")
+    assert any(
+        "ignored 1 file beside the classes' folders (astray.png)" in one
+        for one in read(tmp_path)[1]
+    )
+
+
+def test_letters_that_the_font_of_contact_sheets_has_not() -> None:
+    assert "".join(map(plain, "véhicule Å1 鳥")) == "vehicule A1 鳥"
 
 
 @pytest.mark.parametrize("mode", ["L", "1"])

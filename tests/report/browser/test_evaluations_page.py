@@ -7,6 +7,8 @@ import pytest
 
 from prnas.report.page import write_page
 from prnas.report.read_run import read_view
+from prnas.report.search_view import SearchView
+from prnas.runs.records import EvaluationRecord, read_records
 from prnas.searching.api import search
 from tests.support.views import search_view
 
@@ -58,3 +60,25 @@ def test_several_are_compared(visit: Any, run: Path, tmp_path: Path) -> None:
     write_page(tmp_path / "both.html", [read_view(run), read_view(tmp_path / "other")])
     seen = visit(tmp_path / "both.html")
     assert "2 runs" in seen.page.locator("h1").inner_text()
+
+
+def test_proxies_are_shown_as_numbers_and_repeated_scores_as_noise(
+    visit: Any, run: Path, tmp_path: Path
+) -> None:
+    view = SearchView(read_view(run).info)
+    asked = [
+        one for one in read_records(run / "records.jsonl") if isinstance(one, EvaluationRecord)
+    ]
+    for one in asked:
+        changes: dict[str, Any] = {
+            "measure": "nwot",
+            "score": 300.0 + one.number,
+            "best": 300.0 + one.number,
+        }
+        changes |= {"proxies": {"nwot": 300.5}, "genotype": asked[0].genotype}
+        view.add(one.model_copy(update=changes))
+    write_page(tmp_path / "page.html", [view])
+    seen = visit(tmp_path / "page.html")
+    said = seen.page.locator("#evaluations .lead").inner_text()
+    assert "The best score, 330, came" in said
+    assert "1 cell was scored more than once: their scores have a standard deviation of 8.8" in said

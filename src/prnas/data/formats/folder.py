@@ -121,6 +121,12 @@ def _list(path: Path, test_share: float, say: Say) -> tuple[list[ImageFile], tup
         _, chosen = stratified(all_labels, [file.key for file in files], test_share, names)
         for index in chosen:
             files[index] = replace(files[index], test=True)
+    beside = [one for one in train_folder.iterdir() if one.name[0] != "." and is_file(one)]
+    if beside:
+        names_of = ", ".join(_readable(one.name) for one in sorted(beside)[:3])
+        more = ", …" if len(beside) > 3 else ""
+        what = "file" if len(beside) == 1 else "files"
+        say(f"{path}: ignored {len(beside)} {what} beside the classes' folders ({names_of}{more})")
     if ignored:
         kinds = ", ".join(f"{number} {kind}" for kind, number in ignored.most_common(5))
         number = ignored.total()

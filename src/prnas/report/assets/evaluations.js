@@ -4,6 +4,9 @@ import { dotPath, PointPlot, spanOf } from "./dots.js";
 import { missing, plural, show } from "./format.js";
 import { ticks } from "./scale.js";
 
+// A score as people read it: a percentage, or the number itself of a zero-cost proxy.
+export const scoreText = (searcher, score) => (searcher?.measure ? show.short(score) : show.exactPercent(score));
+
 // Scores against another column of the evaluations.
 class ScorePlot extends PointPlot {
   constructor(title, note, column, format) {
@@ -13,15 +16,16 @@ class ScorePlot extends PointPlot {
 
   update(searcher) {
     this.searcher = searcher;
-    const text = `${this.title}: ${plural(searcher.scores.length, "evaluation")}, best ${show.exactPercent(searcher.best)}`;
+    const text = `${this.title}: ${plural(searcher.scores.length, "evaluation")}, best ${scoreText(searcher, searcher.best)}`;
     this.plot.setAttribute("aria-label", plain(text));
     this.draw();
   }
 
   draw() {
     if (!this.width || !this.searcher) return;
-    const { scores, parents } = this.searcher;
+    const { scores, parents, proxies, measure, macs } = this.searcher;
     const xs = this.column(this.searcher);
+    const proxyValues = (i) => Object.entries(proxies[i] || {}).map(([name, value]) => [name, show.short(value)]);
     this.start(260);
     const [left, right, top, bottom] = [60, this.width - 14, 12, this.height - 26];
     const [from, to] = spanOf(xs, 0.03) || [0, 1];
@@ -39,8 +43,10 @@ class ScorePlot extends PointPlot {
               row: { name: `evaluation ${i + 1}` },
               what: parents[i] ? `made from ${parents[i]}` : "drawn at random",
               values: [
-                ["Score", show.exactPercent(score)],
+                ["Score", scoreText(this.searcher, score)],
                 ["Parameters", show.millions(this.searcher.parameters[i])],
+                ["MACs", show.millions(macs[i])],
+                ...proxyValues(i),
               ],
             },
           ],
@@ -54,7 +60,7 @@ class ScorePlot extends PointPlot {
           svg(
             "text",
             { class: "tick", x: left - 6, y: toY(value) + 3.5, "text-anchor": "end" },
-            `${Number((100 * value).toPrecision(4))} %`,
+            measure ? show.short(value) : `${Number((100 * value).toPrecision(4))} %`,
           ),
         ),
       ),
@@ -86,17 +92,15 @@ class ScorePlot extends PointPlot {
 // best in a stronger one.
 class Course extends ScorePlot {
   lines(toY, right) {
-    const { scores, parents } = this.searcher;
+    const { bests, parents } = this.searcher;
     const { points } = this;
-    let best = -Infinity;
+    let best = null;
     let steps = "";
     points.forEach((point, i) => {
-      if (scores[i] > best) {
-        best = scores[i];
-        steps += steps
-          ? `H${point.x.toFixed(1)}V${point.y.toFixed(1)}`
-          : `M${point.x.toFixed(1)} ${point.y.toFixed(1)}`;
-      }
+      if (bests[i] === best) return;
+      best = bests[i];
+      const y = toY(best).toFixed(1);
+      steps += steps ? `H${point.x.toFixed(1)}V${y}` : `M${point.x.toFixed(1)} ${y}`;
     });
     const link = (i) => {
       const parent = points[parents[i] - 1];
@@ -126,13 +130,21 @@ export function ancestors({ scores, parents }) {
   return line;
 }
 
+// How far scores of one cell lie apart, where some cells were scored more than once.
+function noiseText(searcher) {
+  const { noise } = searcher;
+  if (!noise) return "";
+  const apart = noise.deviation ? `a standard deviation of ${scoreText(searcher, noise.deviation)}` : "no noise at all";
+  return ` ${noise.cells === 1 ? "1 cell was" : `${show.whole(noise.cells)} cells were`} scored more than once: their scores have ${apart}.`;
+}
+
 export class EvaluationsView {
   constructor() {
     this.course = new Course(
       "Best so far",
-      "dots: scores · steps: the best so far · thin lines: from parents to children",
-      ({ scores }) => scores.map((_, i) => i + 1),
-      (value) => show.whole(value),
+      "dots: scores · steps: the best so far · thin lines: from parents to children · across: images that evaluations took",
+      ({ images }) => images,
+      (value) => (value >= 1e5 ? show.millions(value) : show.whole(value)),
     );
     this.sizes = new ScorePlot(
       "Score against parameters",
@@ -161,13 +173,14 @@ export class EvaluationsView {
     const line = ancestors(searcher);
     const parts = [
       `${plural(scores.length, "evaluation")}, the worth of ${show.whole(images[images.length - 1])} images.`,
-      `The best score, ${show.exactPercent(Math.max(...scores))}, came in evaluation ${line[line.length - 1]}`,
+      `The best score, ${scoreText(searcher, Math.max(...scores))}, came in evaluation ${line[line.length - 1]}`,
       line.length > 1 ? `, and its ancestors were ${line.slice(0, -1).join(", ")}.` : ".",
       finalists.length
-        ? ` ${plural(finalists.length, "finalist")} were scored again on more images: the best had ${show.exactPercent(searcher.best)}.`
+        ? ` ${plural(finalists.length, "finalist")} were scored again on more images: the best had ${scoreText(searcher, searcher.best)}.`
         : "",
+      noiseText(searcher),
     ];
-    replace(this.lead, `${parts[0]} ${parts[1]}${parts[2]}${parts[3]}`);
+    replace(this.lead, `${parts[0]} ${parts.slice(1).join("")}`);
     for (const plot of this.plots) plot.update(searcher);
   }
 }

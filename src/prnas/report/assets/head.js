@@ -1,5 +1,6 @@
 // The head: what one wants first.
 import { el, name } from "./dom.js";
+import { scoreText } from "./evaluations.js";
 import { duration, plural, show } from "./format.js";
 
 export function tile(label, value, note) {
@@ -67,14 +68,14 @@ function networkTiles(network, next) {
 
 function runTiles(run) {
   const { done, planned } = run;
-  const cycles = run.kind === "search" && !run.by_table ? plural(run.schedule.length, "cycle") : null;
+  const cycles = run.kind === "search" && !run.without_supernet ? plural(run.schedule.length, "cycle") : null;
   const mean = run.averaged_epochs ? `mean of the last ${plural(run.averaged_epochs, "epoch")}` : "so far";
   const averaged = run.kept_epoch ? `weights of epoch ${run.kept_epoch}, the best by validation` : mean;
   const last = run.searcher?.finalists.length ? "of the best finalist" : "of the best cell";
-  const result = run.by_table
-    ? tile("Score", show.exactPercent(run.searcher?.best), "validation after 12 epochs, of the best cell")
+  const result = run.without_supernet
+    ? tile("Score", scoreText(run.searcher, run.searcher?.best), `${run.scored_by}, of the best cell`)
     : run.searcher
-      ? tile("Score", show.exactPercent(run.searcher.best), `${last}, by the supernet`)
+      ? tile("Score", scoreText(run.searcher, run.searcher.best), `${last}, by the supernet`)
       : run.kind === "search"
         ? tile("Validation accuracy", show.exactPercent(run.validation), "of the supernet, last epoch")
         : tile("Test error", show.exactPercent(run.test_error), averaged);
@@ -83,9 +84,13 @@ function runTiles(run) {
     { class: "tiles" },
     result,
     networkTiles(run.next || run.network, run.next),
-    tile("Time", duration(run.seconds), done && !run.by_table ? `${show.seconds(run.seconds / done)} an epoch` : null),
-    tile(run.by_table ? "Evaluations" : "Epochs", run.ended ? String(done) : `${done} of ${planned}`, cycles),
-    run.by_table ? null : tile("Peak memory", show.memory(run.memory), null),
+    tile(
+      "Time",
+      duration(run.seconds),
+      done && !run.without_supernet ? `${show.seconds(run.seconds / done)} an epoch` : null,
+    ),
+    tile(run.without_supernet ? "Evaluations" : "Epochs", run.ended ? String(done) : `${done} of ${planned}`, cycles),
+    run.without_supernet ? null : tile("Peak memory", show.memory(run.memory), null),
   );
 }
 

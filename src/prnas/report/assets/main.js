@@ -38,11 +38,11 @@ class RunPage {
       fill(this.body, [this.evaluations?.node, this.charts, this.cells?.node, this.extra]);
     }
     if (this.cells) {
-      // Where scores were looked up, nothing was trained.
-      this.charts.hidden = this.cells.node.hidden = run.by_table;
+      // Where cells were scored one by one, no supernet was trained.
+      this.charts.hidden = this.cells.node.hidden = run.without_supernet;
       this.evaluations.update(run.searcher);
-      if (!run.by_table) this.cells.update(run);
-      const found = run.by_table ? genotypeSection(run.genotype, "The cell that was found") : null;
+      if (!run.without_supernet) this.cells.update(run);
+      const found = run.without_supernet ? genotypeSection(run.genotype, "The cell that was found") : null;
       patch(this.extra, found, truthSection(run.truth));
     } else
       patch(

@@ -1,4 +1,4 @@
-"""A search on the table of NAS-Bench-201: scores are looked up, and nothing is trained.
+"""A search without a supernet: cells are scored one by one, by a table, a training or a proxy.
 
 It leaves the folder that every search leaves, and is stopped and resumed like any other.
 """
@@ -17,11 +17,12 @@ from prnas.runs.checkpoint import Checkpoint
 from prnas.runs.events import Callback, RunStart, SearchResult, check_callbacks
 from prnas.runs.folder import RunFolder, Session, read_config
 from prnas.runs.names import RECORDS
+from prnas.runs.preparation import check_same
 from prnas.runs.records import EvaluationRecord, GenotypeRecord, Record, TruthRecord, read_records
 from prnas.runs.run import Stopped
 from prnas.runs.signals import Signals, stop_signals
-from prnas.searchers.table_scorer import TableScorer
 from prnas.searching.asking import Asking, make_searcher
+from prnas.searching.cell_scorers import CellScorer, TrainingScorer, make_scorer
 from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import truth_of
 
@@ -57,10 +58,17 @@ def _run(
     reasons: tuple[tuple[str, str], ...] = (),
 ) -> SearchResult:
     check_callbacks(callbacks)
-    session = {"command": sys.argv, "device": "cpu", "processes": 1, "precision": "64-true"}
-    with ExitStack() as stack, stop_signals() as signals:
+    precision = "64-true" if config.searcher.by_table else config.compute.precision
+    session = {"command": sys.argv, "device": "cpu", "processes": 1, "precision": precision}
+    with ExitStack() as stack:
         for callback in callbacks:
             stack.callback(callback.close)
+        scorer = make_scorer(config, lambda text: _say(callbacks, text))
+        stack.callback(scorer.close)
+        config = scorer.config
+        signals = stack.enter_context(stop_signals())
+        if isinstance(scorer, TrainingScorer):
+            scorer.signals = signals
         folder, checkpoint = None, None
         if open_folder is not None:
             folder = open_folder(config, session)
@@ -69,13 +77,13 @@ def _run(
             checkpoint, problems = folder.newest_checkpoint()
             for problem in problems:
                 _say(callbacks, f"{problem}; going on from the one before it")
-        search = _made(config, folder, callbacks, signals, checkpoint)
+        search = _made(config, scorer, folder, callbacks, signals, checkpoint)
         search.emit("on_start", search.start_event(reasons))
         try:
             search.go()
-        except Stopped:
+        except Stopped as stopped:  # maybe in the training of a cell, which has no folder
             search.save()
-            raise
+            raise Stopped(folder.path if folder else None, stopped.number) from None
         result = search.result()
         search.emit("on_end", result)
         return result
@@ -88,14 +96,15 @@ def _say(callbacks: Sequence[Callback], text: str) -> None:
 
 def _made(
     config: SearchConfig,
+    scorer: CellScorer,
     folder: RunFolder | None,
     callbacks: Sequence[Callback],
     signals: Signals,
     checkpoint: Checkpoint | None,
-) -> "TableSearch":
+) -> "CellSearch":
     """A checkpoint may be of another release, or made up, whatever its checksums say."""
     try:
-        return TableSearch(config, folder, callbacks, signals, checkpoint)
+        return CellSearch(config, scorer, folder, callbacks, signals, checkpoint)
     except UserError:
         raise
     except Exception as error:
@@ -106,12 +115,13 @@ def _made(
         ) from None
 
 
-class TableSearch:
+class CellSearch:
     """A search under way. `go` continues from wherever its state stands."""
 
     def __init__(
         self,
         config: SearchConfig,
+        scorer: CellScorer,
         folder: RunFolder | None,
         callbacks: Sequence[Callback],
         signals: Signals,
@@ -120,11 +130,14 @@ class TableSearch:
         self.config, self.folder, self.callbacks = config, folder, callbacks
         self._signals, self.resumed = signals, checkpoint is not None
         saved = checkpoint.state if checkpoint else None
-        self.scorer = TableScorer(config.searcher.table.data)
+        self.scorer = scorer
+        self.proxies = scorer.proxies() if config.searcher.proxy.record else None
+        if saved is not None and scorer.digest is not None:
+            check_same("data", saved, scorer.digest)
         self.asking = Asking(
             make_searcher(config.searcher, config.cell_space, config.seed),
             config.searcher.budget,
-            self.scorer.images,
+            scorer.cost,
             saved["asking"] if saved else None,
         )
         self.genotype: Genotype | None = None  # at the end
@@ -141,7 +154,9 @@ class TableSearch:
         if not self.resumed:
             self.save()
         while self.genotype is None and self.asking.goes_on:
-            record = self.asking.evaluate(self.scorer.score)
+            cell = self.asking.searcher.ask()
+            facts = {"proxies": None if self.proxies is None else self.proxies.all(cell)}
+            record = self.asking.evaluate(self.scorer.score, measure=self.scorer.measure, **facts)
             self.record(record)
             self.emit("on_evaluation", record)
             self._stop_or_save()
@@ -163,9 +178,8 @@ class TableSearch:
         assert best is not None
         self.genotype = best.genotype
         self.record(GenotypeRecord(genotype=best.genotype.to_json()))
-        truth = truth_of(best.genotype)  # all is decided by now
-        assert truth is not None
-        self.record(TruthRecord(truth=truth.to_json()))
+        if (truth := truth_of(best.genotype)) is not None:  # all is decided by now
+            self.record(TruthRecord(truth=truth.to_json()))
         self.save()
 
     @property
@@ -179,6 +193,7 @@ class TableSearch:
             return
         state = {
             "config": self.folder.config_digest,
+            **({} if self.scorer.digest is None else {"data": self.scorer.digest}),
             "position": {"done": self.genotype is not None},
             "elapsed": self.seconds,
             "genotype": self.genotype.to_json() if self.genotype else None,

@@ -122,10 +122,10 @@ def test_the_first_bound_of_the_budget_ends_it(budget: str, number: int) -> None
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (["searcher.budget={}"], "set evaluations, images or seconds"),
+        (["searcher.budget={}"], "set evaluations, images, steps or seconds"),
         (
             ["searcher.method=evolve"],
-            "'local-search', 'reinforce' or 'controller', got 'evolve'",
+            "'reinforce', 'controller' or 'halving', got 'evolve'",
         ),
         (["network.shape=darts"], "the table has only cells of NAS-Bench-201"),
         (["space=darts-like", "network.shape=darts"], "the table has only cells of NAS-Bench-201"),
