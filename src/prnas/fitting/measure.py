@@ -3,7 +3,6 @@
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +24,7 @@ from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining import api as retraining
 from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult, StepEvent
 from prnas.runs.records import EpochRecord
+from prnas.runs.run import Stopped
 from prnas.searching import api as searching
 from prnas.searching.cycle_end import MOST_STEPS
 from prnas.searching.time_left import work_of_epochs
@@ -138,8 +138,12 @@ class Meter:
         watch = _Watch(self.clock, self.clock())
         with tempfile.TemporaryDirectory(prefix="prnas-measure-") as folder:
             callbacks = with_default_callbacks([watch])
-            with suppress(_EnoughError):
+            try:
                 start(config, runs=Path(folder), name="measured", callbacks=callbacks, loaded=data)
+            except _EnoughError:
+                pass
+            except Stopped as stopped:  # There is nothing to go on with.
+                raise Stopped(None, stopped.number) from None
         if 3 not in watch.steps:
             raise UserError("these images are too few to be measured")
         return watch
