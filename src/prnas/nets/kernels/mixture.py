@@ -206,8 +206,8 @@ class _Backward:
         self.tensors, self.needed, self.grad = tensors, needed, grad
         self.grad_sum = as_matrix(grad).sum(0)
         self.by_phases = {1: grad}
-        self.strips: Strips = {}
-        self.striped: int | None = None  # the feature that the strips are of
+        self.strips: defaultdict[int, Strips] = defaultdict(dict)
+        self.edge: int | None = None  # the edge whose features have strips
         self.gradients: list[Tensor | None] = [None] * len(tensors)
         self.mixing: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)
         self.along: list[tuple[int, int, Tensor]] = []  # edge, index, and what adds up to its own
@@ -259,6 +259,9 @@ class _Backward:
 
     def chain(self, candidate: MixedCandidate, chain: list[_SavedLink]) -> None:
         links, feature, edge = candidate.chain, candidate.feature, candidate.edge
+        if edge != self.edge:  # No other edge reads the same state.
+            self.strips.clear()
+            self.edge = edge
         grad: Tensor | None = self.in_phases(links[-1].phases)
         grad_sum: Tensor | None = self.grad_sum
         end = candidate.first + sum(len(link.convs) for link in links)
@@ -279,9 +282,7 @@ class _Backward:
             if x is None:
                 x = _next_input(chain[index - 1], links[index - 1], link)
             need_x = not first or self.needed[feature]
-            if first and feature != self.striped:
-                self.strips, self.striped = {}, feature
-            strips = self.strips if first else {}
+            strips = self.strips[feature] if first else {}
             by_read = as_images(by_input, saved.read)
             grad, by_parameters = link.backward(by_read, by_matrix, x, need_x, strips)
             if by_parameters is not None:
