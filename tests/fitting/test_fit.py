@@ -130,6 +130,8 @@ def test_stopped_between_its_parts_it_ends_the_same(whole: Path, few: Path, tmp_
     assert [one["name"] for one in result.table] == list(NAMES)
     assert result.model.class_names == ("0", "1", "2")
     assert "% in the test" in repr(result)
+    assert result._repr_html_().count("<tr>") == 4
+    assert result.rows() == result.table
 
 
 def test_pictures_or_a_fit_to_go_on_with() -> None:
