@@ -159,10 +159,6 @@ def write_summary(folder: Path, plan: Plan, results: StudyResults) -> None:
     write_atomically(folder / SUMMARY, text.encode())
 
 
-def _show_note(text: str) -> None:
-    show(f"note: {text}")
-
-
 def _end_of_job(plan: Plan, number: int, outcome: Outcome) -> None:
     job, state = plan.jobs[number - 1], outcome.states[number]
     if outcome.signal:
