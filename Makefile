@@ -40,6 +40,7 @@ torture: $(VENV)/.installed-dev
 	$(BIN)/python -m torture.signals
 	$(BIN)/python -m torture.ranks
 	$(BIN)/python -m torture.studies
+	$(BIN)/python -m torture.fits
 	$(BIN)/python -m torture.memory pressure
 	$(BIN)/python -m torture.memory leaks
 	$(BIN)/python -m torture.fuzz

@@ -1,6 +1,8 @@
 """A whole fit on tiny images: its parts, its end, and going on after it was stopped."""
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from prnas.fitting.events import Listener
 from prnas.fitting.folder import read_state
 from prnas.fitting.names import CARD, PAGE, RESULTS
 from prnas.io.errors import UserError
+from prnas.runs.run import Stopped
 from tests.support.made_fits import IMAGES, NAMES, SaidMeter, made_folder
 from tests.support.settings import write_images
 
@@ -85,21 +88,34 @@ def test_card_and_page_are_there_and_escape_names(whole: Path) -> None:
 
 
 class Ends(Listener):
-    """Ends the process, as it were, when a part begins."""
+    """Ends the process, as it were, when a part begins; or sends it a signal, as Ctrl-C does."""
 
-    def __init__(self, part: str) -> None:
-        self.part = part
+    def __init__(self, part: str, number: int | None = None) -> None:
+        self.part, self.signal = part, number
+        self.said: list[str] = []
 
     def on_part(self, name: str, number: int, of: int) -> None:
         if name == self.part:
-            raise InterruptedError
+            if self.signal is None:
+                raise InterruptedError
+            os.kill(os.getpid(), self.signal)
+
+    def on_message(self, text: str) -> None:
+        self.said.append(text)
 
 
 def test_stopped_between_its_parts_it_ends_the_same(whole: Path, few: Path, tmp_path: Path) -> None:
     folder = made_folder(few, tmp_path, "stopped")
-    for part in ("found", "plain"):
-        with pytest.raises(InterruptedError):
-            fit.resume(folder, meter=SaidMeter(part == "found"), listener=Ends(part))
+    with pytest.raises(InterruptedError):
+        fit.resume(folder, meter=SaidMeter(), listener=Ends("found"))
+    ends = Ends("plain", signal.SIGINT)
+    with pytest.raises(Stopped) as stopped:
+        fit.resume(folder, meter=SaidMeter(False), listener=ends)
+    assert (stopped.value.folder, stopped.value.number) == (folder, signal.SIGINT)
+    assert "the best network so far" in ends.said[0]
+    so_far = (folder / "model" / "model.safetensors").read_bytes()
+    both = {name: folder / name / "model" / "model.safetensors" for name in ("found", "zoo")}
+    assert so_far in {path.read_bytes() for path in both.values()}
     results = fit.resume(folder, meter=SaidMeter(False))
     assert results_in(folder) == results_in(whole)
     assert read_state(folder) == read_state(whole)
@@ -114,6 +130,8 @@ def test_stopped_between_its_parts_it_ends_the_same(whole: Path, few: Path, tmp_
     assert [one["name"] for one in result.table] == list(NAMES)
     assert result.model.class_names == ("0", "1", "2")
     assert "% in the test" in repr(result)
+    assert result._repr_html_().count("<tr>") == 4
+    assert result.rows() == result.table
 
 
 def test_pictures_or_a_fit_to_go_on_with() -> None:

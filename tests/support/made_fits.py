@@ -7,7 +7,7 @@ from prnas.config.choosing import ImageFacts
 from prnas.fitting.configs import FOUND, PLAIN_NETWORK, ZOO, Contender
 from prnas.fitting.folder import FitFolder, FitState
 from prnas.fitting.measure import Meter
-from prnas.fitting.plan import Plan, Rung, SearchPlan, StepTimes, Task, TrainingPlan
+from prnas.fitting.plan import Plan, Rung, SearchPlan, SearchTimes, StepTimes, Task, TrainingPlan
 from prnas.fitting.request import Request
 from tests.support.settings import SMALL_GENOTYPE, small_config
 
@@ -36,6 +36,9 @@ class SaidMeter(Meter):
     def training(self, config: Any, data: Any) -> StepTimes:
         assert self.measures, "what was measured once is not measured again"
         return TIMES
+
+    def search(self, config: Any, data: Any) -> SearchTimes:
+        return SearchTimes(0.1, 0.2, 0.0, 0.0, 0.0)
 
     def latency(self, model: Any, data: Any, threads: int | None) -> float:
         return 1.5

@@ -10,10 +10,11 @@ from tests.support import warm
     [
         ["kills", "--kills", "2", "--seed", "1"],
         ["studies", "--kills", "1", "--most", "4", "--engines", "1", "--rows", "1", "--seed", "3"],
+        pytest.param(["fits", "--kills", "3", "--seed", "1"], marks=pytest.mark.slow),
         pytest.param(["disk", "--rounds", "1", "--seed", "1"], marks=pytest.mark.slow),
         pytest.param(["signals", "--signals", "4", "--seed", "1"], marks=pytest.mark.slow),
     ],
-    ids=["kills", "studies", "disk", "signals"],
+    ids=["kills", "studies", "fits", "disk", "signals"],
 )
 def test_as_promised(arguments: list[str]) -> None:
     name, *options = arguments

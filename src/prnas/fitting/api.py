@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from prnas.fitting.measure import Meter
 from prnas.fitting.names import PAGE
 from prnas.fitting.request import Request, checked, data_name
 from prnas.io.errors import UserError
+from prnas.io.frames import frame_of
 from prnas.models.model import Model, load
 from prnas.models.predict import Predictions, predict
 
@@ -41,6 +43,14 @@ class FitResult:
     def table(self) -> list[dict[str, Any]]:
         return self.results["networks"]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each network."""
+        return [dict(one) for one in self.table]
+
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`."""
+        return frame_of(self.rows())
+
     @property
     def sentences(self) -> list[str]:
         return self.results["sentences"]
@@ -60,6 +70,16 @@ class FitResult:
         best = next(one for one in self.table if one["name"] == self.best)
         accuracy = 100 * best["accuracy"]
         return f"FitResult({best['label']}: {accuracy:.1f} % in the test, {str(self.folder)!r})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{escape(one['label'])}</th><td>{100 * one['accuracy']:.1f} %</td>"
+            f"<td>{one['parameters']:,}</td></tr>"
+            for one in self.table
+        )
+        heads = "<tr><th>network</th><th>right in the test</th><th>parameters</th></tr>"
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+        return f"<table>{heads}{rows}</table>{said}"
 
 
 def fit(

@@ -146,7 +146,8 @@ def finals_within(size: int, task: Task, request: Request) -> tuple[tuple[int, i
             f"the limits are too low: the smallest network here has {least.parameters:,} "
             f"parameters and {least.macs:,} multiply-accumulates"
         )
-    return tuple(fitting[-len(FINALS) :])
+    usual = tuple(final for final in fitting if final in FINALS)
+    return usual or (fitting[-1],)
 
 
 # ---------------------------------------------------------------- configs

@@ -131,7 +131,7 @@ def _confusions(results: Mapping[str, Any]) -> list[str]:
 def _use(card: ModelCard, files: Sequence[str]) -> list[str]:
     uses = {
         "net.py": "one file that needs only PyTorch (and its weights beside it): "
-        "`from net import load, normalize`",
+        "`from net import predict`, then `predict('picture.jpg')`, which needs Pillow",
         "net.onnx": "for onnxruntime and others; takes pixels from 0 to 1, step 5 is within it",
     }
     return [

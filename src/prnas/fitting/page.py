@@ -156,8 +156,8 @@ def _networks_section(results: Mapping[str, Any]) -> str:
     headings[3] = '<span class="unseen">Interval as a picture</span>'
     labels = {one["name"]: _name(one["label"]) for one in networks}
     compared = [
-        f"Found against {labels[one['other']]}: {one['only_found']} test images right by the found "
-        f"network alone, {one['only_other']} by the other alone; p = {one['corrected']:.2g} "
+        f"Found against {labels[one['other']]}: test images that only the found network has right: "
+        f"{one['only_found']}, only the other: {one['only_other']}; p = {one['corrected']:.2g} "
         "(McNemar, exact, corrected for the number of comparisons)."
         for one in results["compared"]
     ]

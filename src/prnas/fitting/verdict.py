@@ -190,7 +190,7 @@ def _short(one: Trained) -> str:
 
 def _numbers(compared: Sequence[Compared]) -> str:
     return "; ".join(
-        f"{each.only_found} test images right by what was found alone, {each.only_other} by the "
-        f"other alone, p = {each.corrected:.2g}"
+        f"test images that only what was found has right: {each.only_found}, only the other: "
+        f"{each.only_other}, p = {each.corrected:.2g}"
         for each in compared
     )

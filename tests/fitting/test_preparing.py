@@ -1,0 +1,95 @@
+"""From what was asked to a plan, on the embedded digits and with times that are said."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from prnas.config.retrain import RetrainConfig
+from prnas.config.search import SearchConfig
+from prnas.data.dataset import load
+from prnas.fitting import configs, fit
+from prnas.fitting.api import make_request
+from prnas.fitting.configs import Contender
+from prnas.fitting.folder import FitState
+from prnas.fitting.measure import Meter
+from prnas.io.errors import UserError
+from prnas.models.inference import choose_device
+from prnas.models.model import network_of, save_model
+from tests.support.made_fits import IMAGES, SaidMeter
+from tests.support.settings import small_config, small_training, write_images
+from tests.support.small_models import colour_card
+
+
+def plan_of(minutes: float = 60.0, **options: object) -> FitState:
+    return fit.plan_only(make_request("digits", minutes, **options), meter=SaidMeter())
+
+
+def test_the_state_goes_to_a_file_and_back() -> None:
+    state = plan_of()
+    assert FitState.from_json(json.loads(json.dumps(state.to_json()))) == state
+    assert state.task.train == 1438
+    assert state.task.test_images == 359
+    assert {"size", "network", "search", "trainings", "variants"} <= set(dict(state.plan.reasons))
+    assert "359 held out" in state.look[0]
+
+
+def test_configs_are_those_of_the_plan() -> None:
+    state = plan_of()
+    search = SearchConfig.from_data(state.search)
+    assert search.data.name == "digits"
+    assert (search.network.cells, search.network.channels) == state.plan.rung.search
+    trained: list[RetrainConfig] = []
+    for name in ("zoo", "plain"):
+        one = Contender.from_json(state.contenders[name])
+        trained.append(
+            configs.training_config(one, 7, state.plan.rung.size, state.task, state.request)
+        )
+    zoo, plain = trained
+    assert (zoo.training, zoo.data, zoo.batch) == (plain.training, plain.data, plain.batch)
+    assert (zoo.network.kind, plain.network.kind) == ("cells", "resnet")
+    assert zoo.training.keep == "best"
+    assert zoo.training.epochs == 7
+    assert not zoo.data.flip
+
+
+def test_limits_are_kept_by_all() -> None:
+    request = make_request("digits", 60, max_params="30k", max_macs="400k")
+    state = fit.plan_only(request, meter=SaidMeter())
+    search = SearchConfig.from_data(state.search)
+    assert (search.final.max_params, search.final.max_macs) == (30_000, 400_000)
+    final, size = state.plan.rung.final, state.plan.rung.size
+    assert (search.final.cells, search.final.channels) == final
+    assert configs.within(configs.zoo_size(final, size, state.task), request)
+    assert not configs.within(
+        configs.zoo_size(plan_of().plan.rung.final, size, state.task), request
+    )
+
+
+def test_a_model_to_start_from_stands_for_a_network_that_was_not_searched(tmp_path: Path) -> None:
+    given = colour_card(input_shape=(3, 8, 8))
+    save_model(tmp_path / "model", network_of(given), given)
+    images = write_images(tmp_path / "x.npz", 40)
+    request = make_request(str(images), 60, start_from=str(tmp_path))
+    state = fit.plan_only(request, meter=SaidMeter())
+    assert list(state.contenders) == ["found", "given", "plain"]
+    assert state.contenders["given"]["network"]["start_from"] == str(tmp_path)
+    assert state.plan.rung.size == 8
+    with pytest.raises(UserError, match="itself does not keep the limits"):
+        fit.plan_only(replace(request, max_params="1k"), meter=SaidMeter())
+    with pytest.raises(UserError, match="images of 3 channels, digits has those of 1"):
+        fit.plan_only(replace(request, data="digits"), meter=SaidMeter())
+
+
+def test_steps_of_real_runs_are_measured(tmp_path: Path) -> None:
+    images = write_images(tmp_path / "few.npz", IMAGES)
+    meter = Meter()
+    config = small_training(images, data={"validation": 0.2}, training={"keep": "best"})
+    data = load(config.data, choose_device("cpu"))
+    training = meter.training(config, data)
+    search = meter.search(small_config(images), data)
+    for each in (training.step, training.start, search.weights_step, search.whole_step):
+        assert each > 0
+    assert len(search.growth) == 3
+    assert search.growth[0] == 1.0
