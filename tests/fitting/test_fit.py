@@ -146,3 +146,18 @@ def test_a_changed_plan_is_refused(whole: Path, tmp_path: Path) -> None:
     file.write_text((whole / "fit.json").read_text().replace('"minutes": 1.0', '"minutes": 2.0'))
     with pytest.raises(UserError, match="changed or damaged"):
         fit.resume(tmp_path, meter=SaidMeter())
+
+
+def test_a_part_that_cannot_go_on_names_the_fit(
+    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = made_folder(few, tmp_path, "full")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise UserError("No space left on device.")
+
+    monkeypatch.setattr("prnas.searching.api.start", full)
+    with pytest.raises(UserError) as error:
+        fit.resume(folder, meter=SaidMeter())
+    again = f"The whole fit goes on by `prnas fit --resume {folder}`."
+    assert str(error.value) == f"No space left on device. {again}"

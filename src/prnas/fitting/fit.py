@@ -4,6 +4,7 @@ Each part is an ordinary run in its own folder, which goes on exactly; what is d
 is written once. So a fit that is resumed ends as one that never stopped.
 """
 
+import shlex
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from prnas.fitting.request import Request, checked
 from prnas.fitting.testing import Outcome, outcome_of, results_of, tested_of
 from prnas.fitting.verdict import Trained
 from prnas.io.atomic import write_atomically
-from prnas.io.errors import cannot
+from prnas.io.errors import UserError, cannot
 from prnas.models.model import FOLDER, Model, is_saved, load, save_model
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining import api as retraining
@@ -84,6 +85,9 @@ class Fit:
         except Stopped as stopped:
             self._keep_best_so_far()
             raise Stopped(self.path, stopped.number) from None
+        except UserError as error:  # A full disk, say: a part names itself, not the fit.
+            again = f"prnas fit --resume {shlex.quote(str(self.path))}"
+            raise UserError(f"{error} The whole fit goes on by `{again}`.") from None
 
     def _check_signals(self) -> None:
         if self.signals.number:

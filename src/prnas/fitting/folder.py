@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from pydantic import TypeAdapter
 
 from prnas.fitting.names import FIT, LOCK, RESULTS
@@ -20,7 +19,7 @@ from prnas.io.atomic import write_atomically
 from prnas.io.checked_files import read_file
 from prnas.io.errors import FormatError, UserError, cannot, reading
 from prnas.io.reading import check_header, parse_json, validated
-from prnas.runs.folder import new_folder
+from prnas.runs.folder import locked, new_folder
 
 FORMAT, VERSION = "prnas-fit", 1
 RESULTS_FORMAT, RESULTS_VERSION = "prnas-fit-results", 1
@@ -91,15 +90,7 @@ class FitFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = FileLock(path / LOCK)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise UserError(
-                f"another process is at work in {path}; wait for it, or stop it first"
-            ) from None
-        except OSError as error:
-            raise UserError(f"cannot write in {path}: {error.strerror}") from None
+        self._lock = locked(path, LOCK)
 
     @classmethod
     def create(cls, runs: Path, name: str | None, seed: int) -> "FitFolder":

@@ -36,6 +36,20 @@ _MOST_TEXT = 16_000_000  # bytes of a config or an environment
 _OWN = names.WRITTEN_BY_A_RUN | {f"old-{names.DECISIONS}", f"{DAMAGED}{names.RECORDS}"}
 
 
+def locked(path: Path, name: str = names.LOCK) -> FileLock:
+    """The lock of a folder, by the name of its file, which this process has from now on."""
+    lock = FileLock(path / name)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UserError(
+            f"another process is running in {path}; wait for it, or stop it first"
+        ) from None
+    except OSError as error:
+        raise UserError(f"cannot write in {path}: {error.strerror}") from None
+    return lock
+
+
 class RunFolder:
     """The folder of one run, locked for this process as long as it is open."""
 
@@ -43,15 +57,7 @@ class RunFolder:
         """`config_digest`: of what the run's config file says."""
         self.path, self.config, self.config_digest = path, config, config_digest
         self.checkpoints = Checkpoints(path / names.CHECKPOINTS, config.checkpoints.keep)
-        self._lock = FileLock(path / names.LOCK)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise UserError(
-                f"another process is running in {path}; wait for it, or stop it first"
-            ) from None
-        except OSError as error:
-            raise UserError(f"cannot write in {path}: {error.strerror}") from None
+        self._lock = locked(path)
         self.warn: Callable[[str], None] = lambda text: None
         self._records: RecordsFile | None = None
         self._records_version = VERSION
