@@ -299,11 +299,9 @@ def test_it_compiles() -> None:
     torch.testing.assert_close(compiled(images), network(images))
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "layout",
-    [pytest.param(torch.contiguous_format, marks=pytest.mark.slow), torch.channels_last],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_it_trains_compiled(backend: str, layout: torch.memory_format) -> None:
     if backend == "inductor" and shutil.which("c++") is None:
         pytest.skip("inductor needs a C++ compiler")

@@ -142,7 +142,7 @@ def test_the_controller_learns_after_each_epoch_but_grace_epochs(
     assert {"controller-entropy", "controller-score", "controller-baseline"} <= drawn
 
 
-@pytest.mark.parametrize("update", ["reinforce", "ppo"])
+@pytest.mark.parametrize("update", [pytest.param("reinforce", marks=pytest.mark.slow), "ppo"])
 def test_stopped_while_the_controller_learns_it_goes_on_bit_for_bit(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: str
 ) -> None:
