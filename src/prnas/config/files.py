@@ -20,7 +20,7 @@ from prnas.space.setting import SETTINGS, setting_to_data
 BASE = "base"
 MOST_BASES = 20
 # Values that are replaced as a whole: half of one and half of another would be neither.
-_WHOLE = ("space", "genotype", "network.shape", "final.latency")
+_INDIVISIBLE = ("space", "genotype", "network.shape", "final.latency")
 
 
 def read_draft(name: str, task: str = "") -> Draft[RunConfig]:
@@ -87,7 +87,7 @@ def merged(base: Mapping[str, Any], own: Mapping[str, Any], path: str = "") -> d
     for key, value in own.items():
         where, before = f"{path}{key}", result.get(key)
         sections = isinstance(before, dict) and isinstance(value, dict)
-        if sections and where not in _WHOLE:
+        if sections and where not in _INDIVISIBLE:
             value = merged(cast(Any, before), cast(Any, value), f"{where}.")
         result[key] = value
     return result

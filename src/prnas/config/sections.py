@@ -142,8 +142,8 @@ class RunConfig(Section):
         plain, keys = set_apart({} if data is None else data)
         config = cls._validated(plain)
         if overrides:
-            whole = Draft(config, keys).to_data()
-            plain, keys = set_apart(apply_overrides(whole, overrides, cls._write_out_names))
+            values = Draft(config, keys).to_data()
+            plain, keys = set_apart(apply_overrides(values, overrides, cls._write_out_names))
             config = cls._validated(plain)
         return Draft(config, keys)
 
