@@ -10,7 +10,8 @@ import torch
 
 from prnas.models.model import load
 from prnas.retraining.api import start
-from prnas.runs.records import EpochRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EpochRecord
 from tests.support.in_process import Cli
 from tests.support.pages import data_of
 from tests.support.real_processes import good, killed_and_resumed, stopped_by, write_config

@@ -15,9 +15,11 @@ from prnas.nets.cell_paths import active_of_cells, cell_scores
 from prnas.report.plots import plots_of
 from prnas.report.read_run import read_view
 from prnas.runs.batch_size import CpuProbe
+from prnas.runs.context import RunContext
 from prnas.runs.processes import Processes
-from prnas.runs.records import EpochRecord, read_records
-from prnas.runs.run import RunContext, Stopped
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EpochRecord
+from prnas.runs.run import Stopped
 from prnas.searching import cell_accuracy
 from prnas.searching.api import resume, start
 from prnas.searching.cell_accuracy import BatchAccuracy

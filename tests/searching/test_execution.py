@@ -15,7 +15,8 @@ from prnas.nets import search_cell
 from prnas.nets.supernet import build_supernet
 from prnas.runs.names import DECISIONS
 from prnas.runs.processes import Processes
-from prnas.runs.records import ExecutionRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import ExecutionRecord
 from prnas.runs.run import Stopped
 from prnas.searching import execution
 from prnas.searching.api import resume, start

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from prnas.config.search import SearchConfig
-from prnas.runs.records import EpochRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EpochRecord
 from tests.support.real_processes import (
     finish,
     good,

@@ -91,10 +91,10 @@ def data(
     run(name, given or options.DataOptions())
 
 
-def config(recipe: str = "darts-like", /, *, given: options.ConfigOptions | None = None) -> None:
+def config(recipe: str | None = None, /, *, given: options.ConfigOptions | None = None) -> None:
     """Print a run's whole config: recipe, overrides and every default.
 
-    :param recipe: A recipe's name, or a YAML file.
+    :param recipe: A recipe's name, or a YAML file. Default: quick; with other images, pictures.
     """
     from prnas.commands.config import run_config
 
