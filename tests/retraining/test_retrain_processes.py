@@ -58,6 +58,7 @@ def test_a_signal_saves_and_says_how_to_go_on(
     assert_same_run(run, reference)
 
 
+@pytest.mark.slow
 def test_two_processes_train_one_model(images: Path, tmp_path: Path) -> None:
     """Two seeds in two processes: Fabric launches them once."""
     config = small_training(
