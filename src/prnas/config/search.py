@@ -288,10 +288,15 @@ class SearchConfig(RunConfig):
                 "searcher.method: 'halving' gives cells a share of a training: set searcher.scorer "
                 "to training"
             )
-        if searcher.without_supernet and self.compute.devices > 1:
+        if searcher.scorer in ("table", "proxy") and self.compute.devices > 1:
             yield (
                 f"compute.devices: searcher.scorer '{searcher.scorer}' takes one cell after the "
                 "other, in one process: set it to 1"
+            )
+        if searcher.repeats and not searcher.by_training:
+            yield (
+                "searcher.repeats: only scores of searcher.scorer 'training' differ when they are "
+                "repeated: set it to 0"
             )
         if searcher.by_table and searcher.proxy.record:
             yield "searcher.proxy.record: proxies need images, and scorer 'table' reads none"

@@ -136,6 +136,8 @@ class SearcherConfig(Section):
     method: Method = "none"
     scorer: Scorer = "supernet"
     budget: BudgetConfig = BudgetConfig(evaluations=100)
+    # At the end, how often the best cell is trained and scored again: the noise of its score.
+    repeats: Annotated[int, Field(ge=0, le=1000)] = 0
     evolution: EvolutionConfig = EvolutionConfig()
     local_search: LocalSearchConfig = LocalSearchConfig()
     reinforce: ReinforceConfig = ReinforceConfig()

@@ -42,8 +42,12 @@ class Evaluations:
     def add(self, record: EvaluationRecord) -> None:
         self.seconds += record.seconds
         score = round(record.score, SCORE_DIGITS)
+        key = f"{record.share} {json.dumps(record.genotype, sort_keys=True)}"
         if record.stage == "final":
             self.finalists.append((record.number, score))
+            return
+        self._scored.setdefault(key, []).append(record.score)
+        if record.stage == "repeat":
             return
         self.scores.append(score)
         self.parents.append(record.parent)
@@ -57,8 +61,6 @@ class Evaluations:
         size = self._size(record.genotype)
         self.parameters.append(None if size is None else size.parameters)
         self.macs.append(None if size is None else size.macs)
-        key = f"{record.share} {json.dumps(record.genotype, sort_keys=True)}"
-        self._scored.setdefault(key, []).append(record.score)
 
     def _size(self, data: dict[str, Any]) -> NetworkSize | None:
         try:

@@ -191,12 +191,13 @@ class EvaluationRecord(FrozenRecord):
     """A cell that a searcher asked for, with its score; see `prnas.searchers`.
 
     `stage` is "final" where one of the best is scored once more, on more images: then its score
-    decides. `parent` is the number of the evaluation of the cell that this one was made from.
+    decides; and "repeat" where the best is scored again to tell how much scores vary: that decides
+    nothing. `parent` is the number of the evaluation of the cell that this one was made from.
     """
 
     type: Literal["evaluation"] = "evaluation"
     number: Count
-    stage: Literal["search", "final"] = "search"
+    stage: Literal["search", "final", "repeat"] = "search"
     genotype: dict[str, Any]
     score: float  # An accuracy, as a fraction; or a proxy, see `measure`.
     best: float  # The best score of its stage so far.

@@ -1,5 +1,6 @@
 """What all searchers have: they ask for cells and are told scores, and can be saved at any time."""
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -91,6 +92,20 @@ class Searcher(ABC):
         ):
             self.best, self._best_share = evaluated, proposal.share
         self._learn(evaluated, proposal)
+
+    @property
+    def num_settled(self) -> int:
+        """How many of the next proposals are the same whatever the scores of the others are."""
+        return 1
+
+    def upcoming(self, most: int) -> list[Proposal]:
+        """The next proposals, as far as they are settled; the first is `proposal`."""
+        ahead = copy.deepcopy(self, {id(self.space): self.space})
+        proposals = [ahead.proposal]
+        for _ in range(min(most, self.num_settled) - 1):
+            ahead.tell(ahead.ask(), 0.0)
+            proposals.append(ahead.proposal)
+        return proposals
 
     @abstractmethod
     def _propose(self) -> Proposal:

@@ -36,6 +36,10 @@ class Evolution(Searcher):
         self.death: Death = death
         self.population: deque[Evaluated] = deque()  # the oldest first
 
+    @property
+    def num_settled(self) -> int:
+        return max(self.size - len(self.population), 1)
+
     def _propose(self) -> Proposal:
         if len(self.population) < self.size:
             return Proposal(self.space.draw(self.generator))

@@ -36,6 +36,10 @@ class SuccessiveHalving(Searcher):
         """Of a whole evaluation, for each cell of the present rung."""
         return float(self.factor) ** (self.rung + 1 - self.rungs)
 
+    @property
+    def num_settled(self) -> int:
+        return len(self._waiting) or self.factor ** (self.rungs - 1)
+
     def _propose(self) -> Proposal:
         if not self._waiting:
             number = self.factor ** (self.rungs - 1)

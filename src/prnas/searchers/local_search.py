@@ -32,6 +32,13 @@ class LocalSearch(Searcher):
         self._left: list[Genotype] = []
         self._best_neighbour: Evaluated | None = None
 
+    @property
+    def num_settled(self) -> int:
+        if self.move == "first" or self.here is None:
+            return 1
+        unknown = sum(neighbour not in self.evaluated_cells for neighbour in self._left)
+        return max(unknown + (self._proposal is not None), 1)
+
     def _propose(self) -> Proposal:
         while self.here is not None:
             while self._left:

@@ -58,6 +58,10 @@ class ControllerSearch(Searcher):
 
         return self.controller.written(drawn)
 
+    @property
+    def num_settled(self) -> int:
+        return self.settings.batch - len(self._batch)
+
     @torch.no_grad()
     def _propose(self) -> Proposal:
         written = self.write()

@@ -80,9 +80,11 @@ class Evaluations:
 
     def add(self, record: EvaluationRecord) -> bool:
         """Whether it is the best of its stage so far."""
-        if self.last is not None and record.stage != self.last.stage:
+        if record.stage != "repeat" and self.last is not None and record.stage != self.last.stage:
             self.best = None
         self.last = record
+        if record.stage == "repeat":
+            return False
         if record.stage == "search" and self._size:
             self._population.append(record.score)
             if len(self._population) > self._size:
@@ -106,6 +108,8 @@ class Evaluations:
         assert self.last is not None
         if self.last.stage == "final":
             return f"finalist, evaluation {self.last.number}"
+        if self.last.stage == "repeat":
+            return f"the best again, evaluation {self.last.number}"
         return f"evaluation {self.last.number}{'' if self.total is None else f'/{self.total}'}"
 
     @property
