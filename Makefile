@@ -26,7 +26,8 @@ help:
 search: $(VENV)/.installed
 	@$(BIN)/prnas search $(ARGS)
 
-test: $(VENV)/.installed-dev
+# Pages are checked by axe-core, which npm installs; without npm those tests are skipped.
+test: $(VENV)/.installed-dev $(if $(HAS_NPM),$(NODE)/.installed)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
 test-slow: $(VENV)/.installed-dev

@@ -59,7 +59,7 @@ def test_pictures_and_links_are_absolute_on_a_package_index() -> None:
 
 def test_all_addresses_are_those_of_one_repository() -> None:
     repository = pyproject()["project"]["urls"]["Repository"]
-    files = ["pyproject.toml", "README.md", "CITATION.cff", "SECURITY.md", "docs/citing.md"]
+    files = ["pyproject.toml", "README.md", "CITATION.cff", "SECURITY.md"]
     addresses = {
         address
         for file in files
@@ -71,15 +71,15 @@ def test_all_addresses_are_those_of_one_repository() -> None:
 def test_the_version_to_cite_is_this_one() -> None:
     citation = parse_yaml(text("CITATION.cff"))
     assert citation["version"] == prnas.__version__
-    assert f"version = {{{prnas.__version__}}}" in text("docs/citing.md")
-    assert citation["title"] in text("docs/citing.md")
+    assert f"version = {{{prnas.__version__}}}" in text("README.md")
+    assert citation["title"] in text("README.md")
 
 
 def test_authors_are_those_of_the_licence() -> None:
     (author,) = [one["name"] for one in pyproject()["project"]["authors"]]
     assert re.search(rf"^Copyright \(c\) \d+ {re.escape(author)}$", text("LICENSE"), re.MULTILINE)
     assert parse_yaml(text("CITATION.cff"))["authors"] == [{"name": author}]
-    assert f"{{{{{author}}}}}" in text("docs/citing.md")
+    assert f"{{{{{author}}}}}" in text("README.md")
 
 
 def test_everything_that_is_declared_is_pinned() -> None:

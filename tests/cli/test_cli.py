@@ -104,6 +104,7 @@ def test_recipes_and_config(tmp_path: Path) -> None:
     assert saved.read_text() == printed == good("config", str(saved))
     assert json.loads(good("config", str(saved), "--json"))["seed"] == 7
     assert "seed: must be a valid integer" in bad("config", "--set", "seed=x")
+    assert good("config") == good("config", "quick")  # the recipe that a search has by default
     assert list(tmp_path.iterdir()) == [saved]
 
 

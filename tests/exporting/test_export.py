@@ -158,7 +158,7 @@ def test_nothing_of_this_machine_is_handed_over(exports: Exports) -> None:
     "known",
     [
         colour_card(genotype=ROWS, stem="imagenet", output="mean"),
-        colour_card(genotype=GENOTYPE201, cells=3),
+        pytest.param(colour_card(genotype=GENOTYPE201, cells=3), marks=pytest.mark.slow),
     ],
 )
 def test_onnx_without_normalisation_for_other_networks(known: ModelCard, tmp_path: Path) -> None:

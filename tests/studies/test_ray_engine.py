@@ -112,6 +112,7 @@ def test_stopping_lets_jobs_save_and_forgets_those_without_room(
     assert not any(is_locked(job.lock) for job in jobs)
 
 
+@pytest.mark.slow
 def test_a_killed_study_leaves_nothing(address: str, tmp_path: Path) -> None:
     """Its jobs save and end, and so does the process that spoke to Ray."""
     program = (

@@ -109,11 +109,11 @@ def data(
 
 
 def config(
-    recipe: AnyRecipe = "darts-like", /, *, given: options.ConfigOptions | None = None
+    recipe: AnyRecipe | None = None, /, *, given: options.ConfigOptions | None = None
 ) -> None:
     """Print a run's whole config: recipe, overrides and every default.
 
-    :param recipe: A recipe's name, or a YAML file.
+    :param recipe: A recipe's name, or a YAML file. Default: quick; with other images, pictures.
     """
     from prnas.commands.config import run_config
 

@@ -183,11 +183,11 @@ def with_recipe(searcher: Any) -> Any:
     from prnas.config import recipes  # which knows this section
     from prnas.config.retrain import RetrainConfig
 
-    known = recipes.names("retrain")
-    config = recipes.any_draft(name).config if name in known else None
+    names = recipes.names("retrain")
+    config = recipes.any_draft(name).config if name in names else None
     if not isinstance(config, RetrainConfig):
         raise ValueError(
-            f"training: no recipe for a training is called '{name:.60}'.{suggestion(name, known)}"
+            f"training: no recipe for a training is called '{name:.60}'.{suggestion(name, names)}"
         )
     data = config.to_data()
     return {**fields, "training": {key: data[key] for key in ("network", "training")}}

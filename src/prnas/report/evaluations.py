@@ -52,7 +52,7 @@ class Evaluations:
         self.measure = record.measure
         proxies = record.proxies
         self.proxies.append(
-            None if proxies is None else {name: rounded(one) for name, one in proxies.items()}
+            None if proxies is None else {name: rounded(value) for name, value in proxies.items()}
         )
         size = self._size(record.genotype)
         self.parameters.append(None if size is None else size.parameters)
@@ -74,7 +74,7 @@ class Evaluations:
         again = [scores for scores in self._scored.values() if len(scores) > 1]
         if not again:
             return None
-        squares = sum((one - fmean(scores)) ** 2 for scores in again for one in scores)
+        squares = sum((score - fmean(scores)) ** 2 for scores in again for score in scores)
         freedom = sum(len(scores) - 1 for scores in again)
         return {"cells": len(again), "deviation": rounded(math.sqrt(squares / freedom))}
 

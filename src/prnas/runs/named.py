@@ -171,7 +171,7 @@ def draft_of(given: RunConfig | str | Path, overrides: Sequence[str], kind: type
     draft = Draft(given) if isinstance(given, RunConfig) else read_draft(str(given), task)
     config = draft.config
     if not isinstance(config, kind):
-        raise for_another_task(type(config).__name__, config.task, task)
+        raise UserError(for_another_task(type(config).__name__, config.task, task))
     if not overrides:
         return Draft(config, draft.open)
     return honestly_described(type(config).draft(draft.to_data(), overrides))

@@ -13,5 +13,5 @@ class RandomSearch(Searcher):
     def _propose(self) -> Proposal:
         return Proposal(self.space.draw(self.generator))
 
-    def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
+    def _learn(self, evaluated: Evaluated, proposal: Proposal) -> None:
         pass

@@ -15,10 +15,10 @@ from prnas.data.dataset import load, normalization
 from prnas.io.memory import free_memory
 from prnas.retraining.retraining import Retraining
 from prnas.runs.batch_size import probe_for
+from prnas.runs.context import RunContext
 from prnas.runs.preparation import digest_of, seed_for
 from prnas.runs.processes import Processes
 from prnas.runs.records import Score
-from prnas.runs.run import RunContext
 from prnas.runs.signals import Signals
 from prnas.runs.threads import default_threads
 from prnas.searchers.base import Proposal

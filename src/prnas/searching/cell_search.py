@@ -18,7 +18,8 @@ from prnas.runs.events import Callback, RunStart, SearchResult, check_callbacks
 from prnas.runs.folder import RunFolder, Session, read_config
 from prnas.runs.names import RECORDS
 from prnas.runs.preparation import check_same
-from prnas.runs.records import EvaluationRecord, GenotypeRecord, Record, TruthRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EvaluationRecord, GenotypeRecord, Record, TruthRecord
 from prnas.runs.run import Stopped
 from prnas.runs.signals import Signals, stop_signals
 from prnas.searching.asking import Asking, make_searcher

@@ -64,10 +64,10 @@ def _best_evaluation(result: SearchResult) -> Facts:
     if not result.evaluations:
         return []
     last = result.evaluations[-1].stage
-    stage = [one for one in result.evaluations if one.stage == last]
-    best = max(stage, key=lambda one: (one.share or 1.0, one.score))
-    asked = sum(one.stage == "search" for one in result.evaluations)
-    text = f"{score_of(best)}, in evaluation {best.number} of {asked:,}"
+    stage = [evaluation for evaluation in result.evaluations if evaluation.stage == last]
+    best = max(stage, key=lambda evaluation: (evaluation.share or 1.0, evaluation.score))
+    number = sum(evaluation.stage == "search" for evaluation in result.evaluations)
+    text = f"{score_of(best)}, in evaluation {best.number} of {number:,}"
     if last == "final":
         text += f", the best of {counted(len(stage), 'finalist')}"
     return [("score", text)]
