@@ -142,8 +142,7 @@ class SearchOptions(RunOptions):
     seeds: WholeNumber | None = None
     """Search N times, with seeds --seed, --seed + 1, …: a study of one row."""
     max_params: str | None = None
-    """Parameters that the final network may have, e.g. 3M, at the size of the config's `final`:
-    by default 36 channels and 20 cells, unless the recipe says otherwise."""
+    """Parameters that the final network (the config's `final`) may have, e.g. 3M."""
     max_macs: str | None = None
     """Multiply-accumulates for an image that the final network may take, e.g. 500M."""
     max_latency: str | None = None
@@ -316,3 +315,19 @@ class WatchOptions(Options):
     """The port to listen on; 0: any free port. Default: 8777."""
     host: str = "127.0.0.1"
     """The address to listen on. Default is this machine only; 0.0.0.0 lets others in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions(Options):
+    runs: Path | None = None
+    """The folder that runs will be written to. Default: runs."""
+    data_root: Annotated[Path | None, Parameter(help="The folder of downloaded data sets.")] = None
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompletionOptions(Options):
+    printed: Annotated[bool, Parameter(name="--print")] = False
+    """Print the script; install nothing."""
+    out: Output = None
+    """Write the script to this file, instead of where the shell looks for it."""

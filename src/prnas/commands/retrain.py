@@ -9,6 +9,7 @@ from prnas.commands.run_options import (
     check_run_options,
     config_overrides,
     display_for,
+    nothing_left,
     showing,
 )
 from prnas.config import recipes
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:
     """Train, and show the progress. All mistakes in the options are found before it starts."""
     check_run_options(options, genotype=genotype, recipe=recipe)
+    if nothing_left(options):
+        return
     settled = None
     if options.resume is None:
         recipe, draft = _draft(genotype, recipe, options)

@@ -11,8 +11,9 @@ from prnas.commands.options import ConfigOptions, RunOptions
 from prnas.config.overrides import typed_overrides
 from prnas.io.errors import UserError
 from prnas.runs import signals
-from prnas.runs.names import check_name, not_resumable
-from prnas.terminal.output import show, visible
+from prnas.runs.named import ended_without_images
+from prnas.runs.names import CONFIG, check_name, not_resumable
+from prnas.terminal.output import show, show_next, visible
 
 if TYPE_CHECKING:
     from prnas.terminal.display import Display
@@ -58,6 +59,27 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
             f"--resume goes on with the run's own config; leave out {', '.join(refused)}. "
             f"Only what it computes on and its checkpoints can change."
         )
+
+
+def nothing_left(options: RunOptions) -> bool:
+    """Say so if a run has ended and only its images are missing: nobody downloads for nothing."""
+    folder = options.resume
+    if folder is None or options.as_json or not (folder / CONFIG).is_file():
+        return False
+    try:
+        if not ended_without_images(folder):
+            return False
+    except UserError:  # Whoever resumes it says what is wrong, or mends it.
+        return False
+    if options.quiet:
+        show(str(folder))
+    else:
+        show(
+            f"{folder} has ended: nothing is left to compute",
+            "(its images are not here; they would be needed only to mend damaged files)",
+        )
+        show_next(f"prnas report {shlex.quote(str(folder))}")
+    return True
 
 
 def display_for(options: RunOptions, title: str = "") -> "Display":

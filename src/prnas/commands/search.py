@@ -10,6 +10,7 @@ from prnas.commands.run_options import (
     check_run_options,
     config_overrides,
     display_for,
+    nothing_left,
     showing,
 )
 from prnas.config.search import SearchConfig
@@ -28,6 +29,8 @@ def run(recipe: str | None, options: SearchOptions) -> None:
         from prnas.commands import search_seeds
 
         search_seeds.run(recipe or named.default_search(options.data), options)
+        return
+    if nothing_left(options):
         return
     recipe = recipe or named.default_search(options.data)
     settled = None

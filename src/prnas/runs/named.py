@@ -12,6 +12,7 @@ from prnas.config.retrain import PLAIN, RetrainConfig
 from prnas.config.search import read_setting
 from prnas.config.sections import RunConfig
 from prnas.config.undecided import Draft
+from prnas.data.catalog import is_absent
 from prnas.io.errors import FormatError, UserError, reading, suggestion
 from prnas.io.paths import exists, is_file, is_folder
 from prnas.io.text import read_text
@@ -109,6 +110,13 @@ def _unfinished(folder: Path) -> UserError:
         f"the search in {folder} has not found its cells yet; go on with "
         f"`prnas search --resume {folder}`"
     )
+
+
+def ended_without_images(folder: Path) -> bool:
+    """Whether a run has its result, and its images would have to be downloaded to go on."""
+    run = _config_in(folder)
+    result = folder / (MODEL if isinstance(run, RetrainConfig) else GENOTYPE)
+    return result.exists() and is_absent(run.images.name, run.images.root)
 
 
 def check_has_model(path: Path) -> None:
