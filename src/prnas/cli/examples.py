@@ -68,6 +68,8 @@ prnas search quick --name first
 prnas search pictures --data folder:pictures
 # The paper's, with another first cycle and a limit on what may be found.
 prnas search darts-like --set schedule.cycles.0.epochs=30 --max-params 3M
+# How long it would take here.
+prnas search cifar10-small --dry-run
 # Go on with a search that was stopped.
 prnas search --resume runs/first
 """,

@@ -122,6 +122,8 @@ class RunOptions(Options):
     """GB that each process may use."""
     compile: bool = False
     """Compile with PyTorch: the stem of a search, the cells of a training."""
+    dry_run: bool = False
+    """Say what would be done and, by its first steps, how long it takes. Nothing is written."""
     quiet: bool = False
     """Print only the run's folder, in one line at the end."""
     as_json: Annotated[bool, Parameter(name="--json")] = False

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prnas.commands import dry_run
 from prnas.commands.options import RetrainOptions
 from prnas.commands.run_options import (
     RUNS,
@@ -33,6 +34,9 @@ def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> No
     if options.resume is None:
         recipe, draft = _draft(genotype, recipe, options)
         settled = named.settle(draft)
+        if options.dry_run:
+            dry_run.show(settled, options)
+            return
 
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.retraining import api, seeds

@@ -42,6 +42,11 @@ def _final_overrides(options: RunOptions | ConfigOptions) -> list[str]:
 
 def check_run_options(options: RunOptions, **arguments: str | None) -> None:
     """Refuse options and arguments that do not fit a new run, or one that is resumed."""
+    if options.dry_run and getattr(options, "seeds", None) is not None:
+        raise UserError(
+            "--dry-run is for a single run: leave out --seeds; `prnas study FILE --dry-run` "
+            "measures several"
+        )
     if options.resume is None:
         if options.name is not None:
             check_name(options.name, "--name")
@@ -52,6 +57,7 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
     names = ("data", "data_root", "seed", "seeds", "runs", "name", *FINAL)
     given = [name for name in names if getattr(options, name, None) is not None]
     refused += [f"--{name.replace('_', '-')}" for name in given]
+    refused += ["--dry-run"] if options.dry_run else []
     refused += ["--from"] if getattr(options, "start_from", None) is not None else []
     refused += [f"--set {override}" for override in not_resumable(options.overrides)]
     if refused:
