@@ -111,7 +111,7 @@ def test_recipes_and_config(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["spac"], "Did you mean 'space'? Choose from: config, data, draw, evaluate, export, "),
+        (["spac"], "Did you mean 'space'? Choose from: completion, config, data, "),
         (["space", "--lst"], "Did you mean --list?"),
         (["space", "nowhere.yaml"], "no setting and no file is called 'nowhere.yaml'"),
         (["space", "--steps", "99"], "--steps: must be from 0 to 12, got 99"),
