@@ -8,13 +8,14 @@ NODE := node_modules
 BIOME := $(NODE)/.bin/biome
 HAS_NPM := $(shell command -v npm 2>/dev/null)
 
-.PHONY: bench search test test-slow torture lint lint-web types format format-web clean help
+.PHONY: bench docs search test test-slow torture lint lint-web types format format-web clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make search     set up and run a search: minutes, on a laptop (ARGS='...' for its options)"
 	@echo "make test       set up and run the tests"
 	@echo "make test-slow  the checks that take minutes"
+	@echo "make docs       the documentation site: build/docs/index.html"
 	@echo "make torture    faults on purpose, thousands of them (about an hour)"
 	@echo "make bench      ratios of speed and memory, side by side (about half an hour)"
 	@echo "make lint       rules and formatting: ruff, and biome for the report's scripts and styles"
@@ -51,6 +52,11 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.network
 	$(BIN)/python -m benchmarks.retrain
 	$(BIN)/python -m benchmarks.scaling
+
+# Offline: nothing is fetched. A warning, such as a link that leads nowhere, is an error.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/docs
+	@echo "wrote build/docs: open build/docs/index.html in a browser"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -92,6 +98,10 @@ $(VENV)/.installed: $(SETUP_FILES) | $(BIN)/python
 
 $(VENV)/.installed-dev: $(SETUP_FILES) | $(BIN)/python
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: $(SETUP_FILES) | $(BIN)/python
+	$(PIP) install --constraint constraints.txt --editable '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 $(NODE)/.installed: package.json package-lock.json
