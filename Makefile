@@ -8,13 +8,14 @@ NODE := node_modules
 BIOME := $(NODE)/.bin/biome
 HAS_NPM := $(shell command -v npm 2>/dev/null)
 
-.PHONY: bench dist search test test-slow torture lint lint-files lint-web types format format-web clean help
+.PHONY: bench dist docs search test test-slow torture lint lint-files lint-web types format format-web clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make search     set up and run a search: minutes, on a laptop (ARGS='...' for its options)"
 	@echo "make test       set up and run the tests"
 	@echo "make test-slow  the checks that take minutes"
+	@echo "make docs       the documentation site: build/docs/index.html"
 	@echo "make torture    faults on purpose, thousands of them (about an hour)"
 	@echo "make bench      ratios of speed and memory, side by side (about half an hour)"
 	@echo "make dist       build sdist and wheel into dist/, and try them outside of this folder"
@@ -57,6 +58,11 @@ bench: $(VENV)/.installed-dev
 # The steps are in tools/dist.py; ARGS='--skip tests', ARGS='--only build check'.
 dist:
 	$(PYTHON) tools/dist.py $(ARGS)
+
+# Offline: nothing is fetched. A warning, such as a link that leads nowhere, is an error.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/docs
+	@echo "wrote build/docs: open build/docs/index.html in a browser"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -106,6 +112,10 @@ $(VENV)/.installed: $(SETUP_FILES) | $(BIN)/python
 
 $(VENV)/.installed-dev: $(SETUP_FILES) | $(BIN)/python
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: $(SETUP_FILES) | $(BIN)/python
+	$(PIP) install --constraint constraints.txt --editable '.[docs]'
 	@touch $@ $(VENV)/.installed
 
 $(NODE)/.installed: package.json package-lock.json

@@ -68,8 +68,11 @@ def _choice_of(choices: Collection[str], kind: str) -> AfterValidator:
 class Anneal(Section):
     """A value that goes from `start` to `end` in the epochs of a cycle after its grace epochs."""
 
+    #: Value in the first epoch after the grace epochs.
     start: Decay
+    #: Value in the cycle's last epoch.
     end: Decay
+    #: Course between them.
     shape: Literal["linear", "exponential"] = "linear"
 
     @model_validator(mode="after")
@@ -104,36 +107,54 @@ def _at_most_one(anneal: Anneal) -> Anneal:
 class ArchitectureConfig(Section):
     """Adam for the architecture weights, and the relaxation that mixes candidates by them."""
 
+    #: How architecture weights mix the candidates of an edge.
     relaxation: Annotated[str, _choice_of(RELAXATIONS, "relaxation")] = "softmax"
+    #: How architecture weights and network weights are trained in a step.
     step: Annotated[str, _choice_of(STEPS, "step")] = "first-order"
-    lr: RateOrAuto = 6e-4  # "auto": so that the rates of a cycle's steps add up to `travel`.
-    travel: Rate = 1.0  # Without effect if `lr` is a number.
+    #: Learning rate; auto: so that the rates of a cycle's steps add up to `travel`.
+    lr: RateOrAuto = 6e-4
+    #: How far architecture weights may come in a cycle; without effect if `lr` is a number.
+    travel: Rate = 1.0
+    #: Decays of Adam's moving averages.
     betas: Annotated[tuple[Portion, Portion], Field(strict=False)] = (0.5, 0.999)
+    #: Weight decay of Adam.
     weight_decay: Decay = 1e-3
+    #: Largest norm of the gradients; longer ones are scaled down to it.
     gradient_norm: Rate = 5.0
-    # What judges candidates at a cycle's end: their architecture weights, or their measured worth.
+    #: What judges candidates at a cycle's end: their architecture weights, or their measured worth.
     scoring: Scoring = "weights"
-    renormalise: bool = False  # Whether others on the edge make up for a removed candidate.
-    # Of relaxations that divide architecture weights by it; None: 1.
+    #: Whether others on the edge make up for a candidate that is left out to measure its worth.
+    renormalise: bool = False
+    #: Of relaxations that divide architecture weights by it; null: 1.
     temperature: Annotated[Anneal, AfterValidator(_above_zero)] | None = None
-    cost: CostConfig | None = None  # The expected cost of the final network, as a penalty.
-    # Relaxation threshold: the share of the even probability below which candidates are left out.
+    #: The expected cost of the final network, as a penalty; null: none.
+    cost: CostConfig | None = None
+    #: Relaxation threshold: share of the even probability below which candidates are left out.
     threshold: Portion = 0.4
-    # Step multinomial: what a better candidate takes of a worse one's probability after an epoch.
+    #: Step multinomial: what a better candidate takes of a worse one's probability after an epoch.
     transfer: Share = 0.01
-    resource_penalty: Decay = 0.0  # Of what the mixed candidates cost, as in SNAS.
-    samples: Annotated[int, Field(ge=1, le=1_000)] = 1  # Whose gradients a part of a step averages.
-    # Options of any recipe; None, 0 and false: off.
-    beta_decay: Anneal | None = None  # How strongly leading candidates are pulled down.
-    zero_one: Decay = 0.0  # Of sigmoids: how strongly they are driven to 0 or 1.
-    dirichlet_kl: Decay = 0.0  # How strongly the distribution is kept from being decided.
+    #: Weight of what the mixed candidates cost in the loss, as in SNAS; 0: none.
+    resource_penalty: Decay = 0.0
+    #: Samples whose gradients a part of a step averages.
+    samples: Annotated[int, Field(ge=1, le=1_000)] = 1
+    #: How strongly leading candidates are pulled down; null: not at all.
+    beta_decay: Anneal | None = None
+    #: Relaxation sigmoid: how strongly the sigmoids are driven to 0 or 1; 0: not at all.
+    zero_one: Decay = 0.0
+    #: Relaxation dirichlet: how strongly the distribution is kept from being decided.
+    dirichlet_kl: Decay = 0.0
+    #: Weight of a skip beside every edge, as in DARTS-; null: none.
     auxiliary_skip: Annotated[Anneal, AfterValidator(_at_most_one)] | None = None
+    #: How far mixing weights are moved at random in weight steps, as in SmoothDARTS; null: none.
     random_smoothing: Annotated[Anneal, AfterValidator(_at_most_one)] | None = None
-    oles_threshold: Annotated[float, Field(ge=-1, le=1)] = 0.4  # Step oles: mean cosine to go on.
-    oles_checks: Size = 20  # Of how many steps.
-    # The last epochs over which edges become discrete, one after the other; 0: all at the end.
+    #: Step oles: mean cosine of gradients below which a candidate is stopped.
+    oles_threshold: Annotated[float, Field(ge=-1, le=1)] = 0.4
+    #: Step oles: number of steps that this mean is taken of.
+    oles_checks: Size = 20
+    #: The last epochs over which edges become discrete, one after the other; 0: all at the end.
     sequential: Annotated[int, Field(ge=0, le=MOST_EPOCHS)] = 0
-    edge_weights: bool = False  # Whether the edges into a node have architecture weights, too.
+    #: Whether the edges into a node have architecture weights, too.
+    edge_weights: bool = False
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:

@@ -52,15 +52,24 @@ class FinalConfig(Section):
     It is what limits and expected costs are counted for; the search's own network is another.
     """
 
-    cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] | None = None  # None: 20, or 15.
-    channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] | None = None  # None: 36, or 16.
-    image_size: Annotated[int, Field(ge=1, le=4096)] | None = None  # None: that of the images.
+    #: Number of cells; null: 20, in a residual network 15.
+    cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] | None = None
+    #: Channels of the first cells; null: 36, in a residual network 16.
+    channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] | None = None
+    #: Side of its images; null: that of the search's images.
+    image_size: Annotated[int, Field(ge=1, le=4096)] | None = None
+    #: The first layers: for small images, or for large ones, which they make smaller.
     stem: Stem = "cifar"
-    output: Output | None = None  # None: concat; in a residual network the search's.
+    #: How a cell's output is made of its nodes; null: concat, in a residual network the search's.
+    output: Output | None = None
+    #: Parameters that it may have; null: no limit.
     max_params: Amount | None = None
+    #: Multiply-accumulates for an image that it may take; null: no limit.
     max_macs: Amount | None = None
+    #: Time for an image that it may take, by the table of latencies; null: no limit.
     max_latency: Milliseconds | None = None
-    latency: LatencyField | None = None  # A file of `prnas latency`; the run keeps its content.
+    #: A file of `prnas latency`; the run keeps its content.
+    latency: LatencyField | None = None
 
     @model_validator(mode="after")
     def _can_be_counted(self) -> Self:
@@ -128,10 +137,13 @@ class CostConfig(Section):
     `log-power`, it is multiplied by (log expected / log reference) to the power of the weight.
     """
 
+    #: Which cost.
     of: CostKind = "params"
+    #: How much it counts.
     weight: Rate = 0.2
-    # None: the limit of that kind. Of latency, in milliseconds.
+    #: What the cost is compared with, such as 3M or 20ms; null: the limit of that kind.
     reference: Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)] | None = None
+    #: How it enters the loss.
     form: Literal["linear", "log-power"] = "linear"
 
     @model_validator(mode="before")

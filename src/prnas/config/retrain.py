@@ -27,15 +27,21 @@ PLAIN: dict[str, Any] = {
 class FinalNetworkConfig(Section):
     """The network that repeats the cells, or a plain one to compare with."""
 
-    # `resnet` is a plain residual network, which has blocks in the place of cells.
+    #: A network of cells, or a plain residual network, which has blocks in the place of cells.
     kind: NetworkKind = "cells"
+    #: Number of cells, or of blocks.
     cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] = 20
+    #: Channels of the first cells; every reduction doubles them.
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 36
+    #: The first layers: for small images, or for large ones, which they make smaller.
     stem: Stem = "cifar"
+    #: How a cell's output is made of the nodes that the genotype's `concat` names.
     output: Output = "concat"
-    auxiliary_weight: Decay = 0.4  # Weight of the auxiliary head's loss; 0: no head.
-    drop_path: Portion = 0.3  # Probability in the last epoch; it rises linearly from 0.
-    # A trained model whose weights it starts with: a training's folder, or an exported one.
+    #: Weight of the auxiliary head's loss; 0: no head.
+    auxiliary_weight: Decay = 0.4
+    #: Probability of dropping a path in the last epoch; it rises linearly from 0.
+    drop_path: Portion = 0.3
+    #: A trained model whose weights it starts with: a training's folder, or an exported one.
     start_from: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
 
     @model_validator(mode="after")
@@ -62,21 +68,29 @@ class FinalNetworkConfig(Section):
 class TrainingConfig(Section):
     """SGD with a cosine from `lr` to `lr_min`, epoch by epoch, after a linear warm-up."""
 
+    #: Number of epochs.
     epochs: Size = 600
+    #: Learning rate at the start, or after the warm-up.
     lr: Rate = 0.025
+    #: Learning rate towards which the cosine falls.
     lr_min: Decay = 0.0
+    #: Epochs in which the rate rises linearly, step by step.
     warmup_epochs: Annotated[int, Field(ge=0)] = 0
+    #: Momentum of SGD.
     momentum: Portion = 0.9
+    #: Weight decay of SGD.
     weight_decay: Decay = 3e-4
+    #: Largest norm of the gradients; longer ones are scaled down to it.
     gradient_norm: Rate = 5.0
+    #: Share of each label that is spread over all classes.
     label_smoothing: Portion = 0.0
-    average_decay: Share | None = None  # Decay of a moving average of the weights.
-    # `balanced`: an image counts the more, the fewer there are of its class.
+    #: Decay of a moving average of the weights, which is what is tested and saved; null: none.
+    average_decay: Share | None = None
+    #: With balanced, an image counts the more in the loss, the fewer there are of its class.
     class_weights: Literal["none", "balanced"] = "none"
-    # Images blended in pairs, by shares of the distribution Beta(mixup, mixup); 0: not at all.
+    #: Images blended in pairs, by shares of the distribution Beta(mixup, mixup); 0: not at all.
     mixup: Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)] = 0.0
-    # The weights that are tested and saved at the end: of the last epoch, or of the best by
-    # validation.
+    #: The weights that are tested and saved: of the last epoch, or of the best by validation.
     keep: Literal["last", "best"] = "last"
 
     @model_validator(mode="after")
@@ -93,12 +107,15 @@ class TrainingConfig(Section):
 class RetrainDataConfig(ImagesConfig):
     """The images of a training: all of the training part, with Cutout."""
 
+    #: Side of the square that is cut out of a training image; 0: none.
     cutout: Annotated[int, Field(ge=0, le=10_000)] = 16
-    # Brightness, contrast and saturation times 1 - this to 1 + this; 0: not at all.
+    #: Brightness, contrast and saturation times 1 - this to 1 + this; 0: not at all.
     color_jitter: Annotated[float, Field(ge=0, le=1)] = 0.0
-    rand_augment: Annotated[int, Field(ge=0, le=10)] = 0  # Operations for each image; 0: none.
+    #: Operations of RandAugment for each image; 0: none.
+    rand_augment: Annotated[int, Field(ge=0, le=10)] = 0
+    #: Strength of these operations.
     rand_magnitude: Annotated[int, Field(ge=0, le=30)] = 9
-    # Share of the training images, of each class, that train nothing: they are for validation.
+    #: Share of the training images, of each class, that train nothing: they are for validation.
     validation: Portion = 0.0
 
 
@@ -108,7 +125,9 @@ class RetrainConfig(RunConfig):
     A plain network has no genotype.
     """
 
+    #: What the config is for.
     task: Literal["retrain"] = "retrain"
+    #: The cells: a published cell's name, or a genotype; null: a plain network has none.
     genotype: OptionalGenotypeField = zoo.get(DEFAULT_GENOTYPE)
     network: FinalNetworkConfig = FinalNetworkConfig()
     data: RetrainDataConfig = RetrainDataConfig()

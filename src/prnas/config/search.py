@@ -53,20 +53,25 @@ from prnas.space.shape import (
 class DataConfig(ImagesConfig):
     """The images of a search, some of which train the architecture weights."""
 
-    # Fraction of the training images for architecture weights; the rest is for network weights.
+    #: Fraction of the training images for architecture weights; the rest is for network weights.
     architecture_share: Share = 0.5
 
 
 class NetworkConfig(Section):
     """The supernet; a cycle of the schedule may set its own cells and channels."""
 
+    #: Number of cells.
     cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] = 8
+    #: Channels of the first cells; every reduction doubles them.
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 16
+    #: Number of nodes in a cell.
     nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] = 4
+    #: How a cell's output is made of its nodes: all of them, or the last one alone.
     output: Output = "concat"
-    # Candidates compute one of so many parts of the channels, the others go past them (PC-DARTS).
+    #: Candidates compute one of so many parts of the channels; the others pass by (PC-DARTS).
     partial_channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 1
-    shape: ShapeField = DARTS  # What a cell looks like: darts, nasbench201, or one's own.
+    #: What a cell looks like: a name, or its own parts.
+    shape: ShapeField = DARTS
 
     @model_validator(mode="before")
     @classmethod
@@ -89,17 +94,25 @@ def with_usual(network: Any) -> Any:
 class WeightsConfig(Section):
     """SGD for the network weights, with a cosine from `lr` to `lr_min` in every cycle."""
 
+    #: Learning rate at the start of a cycle.
     lr: Rate = 0.025
+    #: Learning rate towards which the cosine falls.
     lr_min: Decay = 0.01
+    #: Momentum of SGD.
     momentum: Portion = 0.9
+    #: Whether the momentum is Nesterov's.
     nesterov: bool = False
+    #: Weight decay of SGD.
     weight_decay: Decay = 3e-4
+    #: Largest norm of the gradients; longer ones are scaled down to it.
     gradient_norm: Rate = 5.0
-    # Base of the power that bends the cosine, as in sharpDARTS; 1: the cosine itself.
+    #: Base of the power that bends the cosine, as in sharpDARTS; 1: the cosine itself.
     cosine_power: Annotated[float, Field(ge=1, le=1_000)] = 1.0
-    warmup_epochs: Annotated[int, Field(ge=0, le=100_000)] = 0  # Of each cycle, from lr_min up.
-    # Epochs of a first cosine, which starts again, longer by the factor; 0: one for the cycle.
+    #: Epochs at the start of each cycle in which the rate rises from `lr_min`.
+    warmup_epochs: Annotated[int, Field(ge=0, le=100_000)] = 0
+    #: Epochs of a first cosine, which starts again, longer by the factor; 0: one for the cycle.
     restart_epochs: Annotated[int, Field(ge=0, le=MOST_EPOCHS)] = 0
+    #: Factor by which each restarted cosine is longer than the one before.
     restart_factor: Annotated[int, Field(ge=1, le=100)] = 2
 
     @model_validator(mode="after")
@@ -116,20 +129,24 @@ class WeightsConfig(Section):
 class EvidenceConfig(Section):
     """How candidates' worth is measured at the end of a cycle, on the architecture half."""
 
-    # none: nothing beyond what the scoring itself needs.
+    #: Whether candidates are measured; none: nothing beyond what the scoring itself needs.
     measure: Literal["auto", "none"] = "auto"
-    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2  # Largest share of a cycle's work.
-    images: Size = 1024  # Largest number of images.
-    # After every so many epochs, how sharply the loss depends on architecture weights; 0: never.
+    #: Largest share of a cycle's work.
+    share: Annotated[float, Field(gt=0, le=1_000_000)] = 0.2
+    #: Largest number of images.
+    images: Size = 1024
+    #: After every so many epochs, how sharply the loss depends on architecture weights; 0: never.
     curvature: Annotated[int, Field(ge=0, le=MOST_EPOCHS)] = 0
-    # A search of one cycle ends when that has grown by this factor; 0: it does not.
+    #: A search of one cycle ends when that has grown by this factor; 0: it does not.
     curvature_stop: Decay = 0.0
 
 
 class DerivationConfig(Section):
-    """Bounds on the skips of each cell of the genotype; None: no bound."""
+    """Bounds on the skips of each cell of the genotype."""
 
+    #: Skips that the normal cell may have; null: no bound.
     max_skips_normal: Annotated[int, Field(ge=0)] | None = None
+    #: Skips that the reduction cell may have; null: no bound.
     max_skips_reduction: Annotated[int, Field(ge=0)] | None = None
 
 
@@ -149,14 +166,18 @@ SettingField = Annotated[Setting, BeforeValidator(_data_of_name), Serializer(set
 class SearchComputeConfig(ComputeConfig):
     """How a search is computed."""
 
-    supernet: ExecutionChoice = "auto"  # The way to compute it; the result is the same.
+    #: The way to compute the supernet; the result is the same. auto: the faster one.
+    supernet: ExecutionChoice = "auto"
 
 
 class SearchConfig(RunConfig):
     """A whole search. The defaults are the paper's, in its DARTS-like setting."""
 
+    #: What the config is for.
     task: Literal["search"] = "search"
+    #: The search space: a setting's name, or a setting of one's own.
     space: SettingField = SETTINGS["darts-like"]
+    #: The cycles.
     schedule: Schedule = Field(default_factory=paper_schedule)
     network: NetworkConfig = NetworkConfig()
     data: DataConfig = DataConfig()

@@ -22,12 +22,16 @@ Proxy = Literal["nwot", "synflow", "params", "macs"]
 
 
 class BudgetConfig(Section):
-    """When a searcher has seen enough: whichever comes first; None: no bound."""
+    """When a searcher has seen enough: whichever comes first."""
 
+    #: Number of evaluations; null: no bound.
     evaluations: Size | None = None
-    images: Annotated[int, Field(ge=1, le=10**15)] | None = None  # That evaluations take.
-    steps: Annotated[int, Field(ge=1, le=10**15)] | None = None  # Batches of images, likewise.
-    seconds: Annotated[float, Field(gt=0, le=1e9)] | None = None  # By the clock: not repeatable.
+    #: Images that evaluations take; null: no bound.
+    images: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    #: Batches of images that evaluations take; null: no bound.
+    steps: Annotated[int, Field(ge=1, le=10**15)] | None = None
+    #: Seconds by the clock, so the search cannot be repeated exactly; null: no bound.
+    seconds: Annotated[float, Field(gt=0, le=1e9)] | None = None
 
     def evaluations_for(self, images: int) -> int | None:
         """How many evaluations there will be, at so many images each; None: the clock decides.
@@ -43,43 +47,61 @@ class BudgetConfig(Section):
 class EvolutionConfig(Section):
     """Ageing evolution."""
 
+    #: Number of cells in the population.
     population: Annotated[int, Field(ge=1, le=100_000)] = 10
-    sample: Annotated[int, Field(ge=1, le=100_000)] = 3  # Drawn with replacement for each child.
+    #: Cells drawn with replacement for each child, whose parent is the best of them.
+    sample: Annotated[int, Field(ge=1, le=100_000)] = 3
+    #: How a child differs from its parent: by a single edit, or also by morphisms of the space.
     mutation: Mutation = "edits"
+    #: Who leaves when a child comes in.
     death: Death = "oldest"
 
 
 class LocalSearchConfig(Section):
     """Local search."""
 
-    move: Move = "best"  # To the best neighbour, or to the first that is better.
+    #: Whether it moves to the best neighbour, or to the first that is better.
+    move: Move = "best"
 
 
 class ReinforceConfig(Section):
     """A softmax for every choice, trained by REINFORCE with Adam."""
 
+    #: Learning rate of Adam.
     lr: Rate = 0.01
-    baseline: Portion = 0.9  # Decay of the moving average of scores.
+    #: Decay of the moving average of scores.
+    baseline: Portion = 0.9
 
 
 class ControllerConfig(Section):
     """ENAS's LSTM, which writes cells; its defaults, but for `update` by PPO, are ENAS's."""
 
-    updates: Size = 30  # After every epoch of step enas.
+    #: Number of updates after every epoch of step enas.
+    updates: Size = 30
+    #: How the controller learns.
     update: Literal["reinforce", "ppo"] = "reinforce"
+    #: Size of the LSTM's state.
     hidden: Annotated[int, Field(ge=1, le=1024)] = 64
+    #: Learning rate of Adam.
     lr: Rate = 0.0035
-    batch: Size = 10  # Scores for an update.
-    entropy: Decay = 1e-4  # What an entropy of 1 adds to the reward.
-    baseline: Portion = 0.99  # Decay of the moving average of rewards.
-    clip: Share = 0.2  # Of PPO: how far from 1 the ratio of probabilities counts.
-    passes: Annotated[int, Field(ge=1, le=1000)] = 4  # Of PPO: updates by the same scores.
+    #: Scores for an update.
+    batch: Size = 10
+    #: What an entropy of 1 adds to the reward.
+    entropy: Decay = 1e-4
+    #: Decay of the moving average of rewards.
+    baseline: Portion = 0.99
+    #: Of PPO: how far from 1 the ratio of probabilities counts.
+    clip: Share = 0.2
+    #: Of PPO: updates by the same scores.
+    passes: Annotated[int, Field(ge=1, le=1000)] = 4
 
 
 class HalvingConfig(Section):
     """Successive halving: of the cells on a rung, one of `factor` rises to the next."""
 
+    #: Of so many cells one rises, and is trained so many times as long.
     factor: Annotated[int, Field(ge=2, le=100)] = 3
+    #: Number of rungs.
     rungs: Annotated[int, Field(ge=1, le=10)] = 3
 
 
@@ -107,36 +129,47 @@ class ShortTrainingConfig(Section):
 class ProxyConfig(Section):
     """A zero-cost proxy as a scorer: of the cell's network at its first weights."""
 
+    #: Which proxy is the score.
     of: Proxy = "nwot"
-    images: Annotated[int, Field(ge=2, le=4096)] = 64  # That nwot looks at.
+    #: Number of images that nwot looks at.
+    images: Annotated[int, Field(ge=2, le=4096)] = 64
+    #: Cells of the network that is looked at.
     cells: Annotated[int, Field(ge=MIN_CELLS, le=MOST_CELLS)] = 5
+    #: Channels of its first cells.
     channels: Annotated[int, Field(ge=1, le=MOST_CHANNELS)] = 16
-    record: bool = False  # Whether all proxies of every scored cell are recorded.
+    #: Whether all proxies of every scored cell are recorded, with any scorer but the table.
+    record: bool = False
 
 
 class TableConfig(Section):
     """The table of NAS-Bench-201 as a scorer: validation accuracy after 12 epochs."""
 
+    #: The data set of the accuracies.
     data: Literal["cifar10", "cifar100", "imagenet16-120"] = "cifar10"
 
 
 class PathsConfig(Section):
     """The trained supernet as a scorer: a cell is its path."""
 
-    # By what a cell is normalised: the batch it is scored on, or anew, some of the weights' half.
+    #: What a cell is normalised by: the batch it is scored on, or anew, some of the weights' half.
     statistics: Literal["batch", "recalibrated"] = "batch"
-    calibration: Size = 8  # Batches for the latter.
-    batches: Size = 10  # Of the architecture half, for each cell.
-    finalists: Size = 10  # The best, of which each is scored on the whole half.
+    #: Batches of the weights' half that recalibrated statistics are of.
+    calibration: Size = 8
+    #: Batches of the architecture half that each cell is scored on.
+    batches: Size = 10
+    #: How many of the best are scored again, on the whole half.
+    finalists: Size = 10
 
 
 class SearcherConfig(Section):
     """A searcher, which asks for the scores of whole cells; `none`: the pools decide."""
 
+    #: Who asks for cells.
     method: Method = "none"
+    #: What scores them: a trained supernet, the table of NAS-Bench-201, trainings, or a proxy.
     scorer: Scorer = "supernet"
     budget: BudgetConfig = BudgetConfig(evaluations=100)
-    # At the end, how often the best cell is trained and scored again: the noise of its score.
+    #: How often the best cell is trained again at the end, to tell how much scores vary.
     repeats: Annotated[int, Field(ge=0, le=1000)] = 0
     evolution: EvolutionConfig = EvolutionConfig()
     local_search: LocalSearchConfig = LocalSearchConfig()

@@ -19,7 +19,7 @@ LAST_EPOCHS = 5
 
 
 class Section(BaseModel):
-    """A section of a config."""
+    """A section of a config. A comment that begins with `#:` is the meaning of its key."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -27,27 +27,44 @@ class Section(BaseModel):
 class ImagesConfig(Section):
     """The images, and their augmentation during training."""
 
+    #: The images: a set of `prnas data`, `folder:PATH` or `npz:PATH`.
     name: Annotated[str, Field(min_length=1, max_length=4096)] = "cifar10"
-    root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None  # Download folder.
-    image_size: Annotated[int, Field(ge=1, le=4096)] | None = None  # None: the data's own size.
-    images: Annotated[int, Field(ge=4)] | None = None  # Number of training images; None: all.
-    test_share: Share = 0.2  # Fraction of images for testing, if the data has no test part.
-    broken: Literal["refuse", "skip"] = "refuse"  # What to do about unreadable images.
+    #: The folder of downloaded sets; null: `PRNAS_DATA`, else the platform's cache folder.
+    root: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    #: Side of the square that images are resized to; null: their own size (of folders, 32).
+    image_size: Annotated[int, Field(ge=1, le=4096)] | None = None
+    #: How many of the training images are used, drawn by the seed; null: all.
+    images: Annotated[int, Field(ge=4)] | None = None
+    #: Fraction of each class that is held out for testing, if the data has no test part.
+    test_share: Share = 0.2
+    #: What to do about files that cannot be read: refuse to start, or skip them.
+    broken: Literal["refuse", "skip"] = "refuse"
+    #: Where images are kept: in memory, or streamed from disk; auto: streamed if they are many.
     storage: Literal["auto", "memory", "stream"] = "auto"
-    workers: Annotated[int, Field(ge=0, le=256)] = 2  # Processes that read a streamed set.
+    #: Processes that read a streamed set; 0: the main process does.
+    workers: Annotated[int, Field(ge=0, le=256)] = 2
+    #: Whether training images are flipped left to right, with probability 1/2.
     flip: bool = True
+    #: Largest shift of a training image, in pixels.
     crop_padding: Annotated[int, Field(ge=0, le=1_000)] = 4
-    padding_color: Literal["mean", "black"] = "mean"  # Colour of the pixels that a shift brings in.
+    #: Colour of the pixels that a shift brings in.
+    padding_color: Literal["mean", "black"] = "mean"
+    #: Side of the square that is cut out of a training image; 0: none.
     cutout: Annotated[int, Field(ge=0, le=10_000)] = 0
 
 
 class BatchConfig(Section):
     """The batch size: `min` + n x `multiple`, at most `max`, as memory allows."""
 
+    #: Smallest batch, with which every cycle begins.
     min: Size = 24
+    #: Step by which the batch grows and shrinks.
     multiple: Size = 8
+    #: Largest batch; equal to `min`, the batch is fixed.
     max: Size = 128
+    #: Share of the memory that a step may take.
     memory_share: Annotated[float, Field(gt=0, le=1)] = 0.95
+    #: Number of steps after which the batch may change.
     every: Size = 5
 
     @model_validator(mode="after")
@@ -60,7 +77,9 @@ class BatchConfig(Section):
 class ValidationConfig(Section):
     """The epochs (of a search: of each cycle) that are validated, and the batch size for it."""
 
+    #: Which epochs: all, or the last five (of a search: of each cycle).
     epochs: Literal["all", "last-five"] = "all"
+    #: Images at a time; without effect on the result.
     batch: Size = 128
 
     def includes(self, epoch: int, num_epochs: int) -> bool:
@@ -71,27 +90,39 @@ class ValidationConfig(Section):
 class CheckpointConfig(Section):
     """Checkpoints within an epoch; each epoch ends with one in any case."""
 
+    #: Minutes between checkpoints within an epoch.
     every_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0
-    keep: Annotated[int, Field(ge=1, le=1_000)] = 2  # Number of checkpoints.
+    #: How many checkpoints are kept, the newest of all.
+    keep: Annotated[int, Field(ge=1, le=1_000)] = 2
 
 
 class ComputeConfig(Section):
     """Devices, precision and limits of the computation."""
 
+    #: What to compute on; auto: a GPU if there is one.
     accelerator: Accelerator = "auto"
+    #: Number of devices, with a process each.
     devices: Annotated[int, Field(ge=1, le=1024)] = 1
+    #: Numeric precision: single, double, or mixed with bfloat16 or (on a GPU) float16.
     precision: Precision = "32-true"
-    threads: Annotated[int, Field(ge=1, le=1024)] | None = None  # In each process.
+    #: CPU threads of each process; null: as many as a step's work is worth.
+    threads: Annotated[int, Field(ge=1, le=1024)] | None = None
+    #: Whether PyTorch compiles the stem of a search, or the cells of a training.
     compile: bool = False
-    recompute: bool = False  # Less memory for a little time; the result is the same.
-    memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB of each process.
-    timeout_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0  # Wait for other processes.
+    #: Whether a search computes some things twice to save memory; the result is the same.
+    recompute: bool = False
+    #: GB that each process may use; null: what the machine or its control group has.
+    memory_limit: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    #: How long one of several processes waits for another before the run ends.
+    timeout_minutes: Annotated[float, Field(gt=0, le=100_000)] = 10.0
 
 
 class RunConfig(Section):
     """The base of the configs of searches and trainings."""
 
+    #: What it is, for people: reports show it.
     description: Annotated[str, Field(max_length=10_000)] = ""
+    #: Seed of all randomness.
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     checkpoints: CheckpointConfig = CheckpointConfig()
     compute: ComputeConfig = ComputeConfig()

@@ -12,7 +12,7 @@ C = TypeVar("C", bound="RunConfig")
 AUTO = "auto"
 # The keys that may say `auto`, with a value that stands in for each until it is chosen: one that is
 # valid beside any other. `*` is every entry of a list.
-_STAND_INS: dict[str, Any] = {
+STAND_INS: dict[str, Any] = {
     "data.image_size": None,
     "data.images": None,
     "data.flip": True,
@@ -54,7 +54,7 @@ def set_apart(data: Any) -> tuple[Any, tuple[str, ...]]:
     except RecursionError:  # Nested too deeply; whoever checks the data says so.
         return data, ()
     keys: list[str] = []
-    for pattern, stand_in in _STAND_INS.items():
+    for pattern, stand_in in STAND_INS.items():
         for key, holder, index in list(_values_at(result, pattern.split("."))):
             if holder[index] == AUTO:
                 holder[index] = stand_in

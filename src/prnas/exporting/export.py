@@ -25,14 +25,14 @@ CHECKED_WITH: dict[Format, str] = {
 class Exported:
     """What was written, what it takes, how it was checked, and how to load it elsewhere."""
 
-    file_format: Format
-    files: tuple[Path, ...]
-    takes: str
-    checked: str
-    largest_difference: float  # largest deviation of logits from the model's
-    largest_logit: float
-    rounding: float  # largest deviation of the model's own logits from those in double precision
-    loading: tuple[str, ...]  # lines of Python
+    file_format: Format  #: The format.
+    files: tuple[Path, ...]  #: The files that were written.
+    takes: str  #: What it takes as its input, in words.
+    checked: str  #: How it was checked, in words.
+    largest_difference: float  #: Largest deviation of logits from the model's.
+    largest_logit: float  #: Largest logit of the check.
+    rounding: float  #: Largest deviation of the model's own logits from those in double precision.
+    loading: tuple[str, ...]  #: Lines of Python that load it.
 
 
 def export(

@@ -27,8 +27,8 @@ class FitResult:
     shows, and whether the search paid off.
     """
 
-    folder: Path
-    results: dict[str, Any]
+    folder: Path  #: The fit's folder.
+    results: dict[str, Any]  #: What `results.json` has.
 
     @cached_property
     def model(self) -> Model:
@@ -37,10 +37,12 @@ class FitResult:
 
     @property
     def best(self) -> str:
+        """Name of the best network, by validation, in the table."""
         return self.results["best"]
 
     @property
     def table(self) -> list[dict[str, Any]]:
+        """A line for each network that was trained, as plain data."""
         return self.results["networks"]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -53,6 +55,7 @@ class FitResult:
 
     @property
     def sentences(self) -> list[str]:
+        """What the tests show, and whether the search paid off."""
         return self.results["sentences"]
 
     @property

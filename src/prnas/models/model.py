@@ -42,9 +42,11 @@ class Model(nn.Module):
 
     @property
     def class_names(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of the logits."""
         return self.card.class_names
 
     def forward(self, images: Tensor) -> Tensor:
+        """Logits of pixels from 0 to 1."""
         return self.network((images - self.mean) / self.std)
 
 

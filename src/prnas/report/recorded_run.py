@@ -24,23 +24,25 @@ K = TypeVar("K")
 class RecordedRun:
     """A search or a training as its folder has it, finished or not."""
 
-    folder: Path
-    task: str  # search or retrain
-    config: Mapping[str, Any]  # as plain data
-    records: tuple[Record, ...]
-    genotype: Genotype | None  # what was found or trained, as far as it is known
+    folder: Path  #: The run's folder.
+    task: str  #: Either search or retrain.
+    config: Mapping[str, Any]  #: The config as plain data.
+    records: tuple[Record, ...]  #: All records.
+    genotype: Genotype | None  #: What was found or trained, as far as it is known.
 
     @property
     def epochs(self) -> tuple[EpochRecord, ...]:
+        """The record of every epoch."""
         return self._of(EpochRecord)
 
     @property
     def cycles(self) -> tuple[CycleRecord, ...]:
+        """The record of every cycle's end."""
         return self._of(CycleRecord)
 
     @property
     def test_error(self) -> float | None:
-        """That of a training which has ended."""
+        """The test error of a training which has ended."""
         return next((record.test_error for record in self._of(TrainedRecord)), None)
 
     @property

@@ -32,26 +32,27 @@ from prnas.space.pools import Pools
 class RunStart:
     """A run begins, or is resumed. `cycle` and `epoch` are those of the next step, from 1."""
 
-    config: SearchConfig | RetrainConfig
-    folder: Path | None
-    device: str
-    world_size: int  # Number of processes.
-    num_parameters: int  # Weights of the supernet, or of the network without auxiliary head.
-    train_images: int  # Images that train the weights in an epoch.
-    resumed: bool
-    cycle: int
-    epoch: int
-    pools: Pools | None = None  # Candidates of a search.
-    macs: int | None = None  # Multiply-accumulates of a trained network for an image.
-    test_images: int | None = None  # Images that a training tests on.
-    validation_images: int = 0  # Images of a training's validation part.
-    evaluations: int = 0  # That a searcher has been told of so far.
-    notes: tuple[str, ...] = ()  # What else a person should know of how a training begins.
-    # What was chosen by the images, and why; not of a run that is resumed.
+    config: SearchConfig | RetrainConfig  #: What it was told.
+    folder: Path | None  #: The run's folder; `None`: nothing is written.
+    device: str  #: What it computes on.
+    world_size: int  #: Number of processes.
+    num_parameters: int  #: Weights of the supernet, or of the network without auxiliary head.
+    train_images: int  #: Images that train the weights in an epoch.
+    resumed: bool  #: Whether it goes on where it stopped.
+    cycle: int  #: The cycle of the next step; a training has one.
+    epoch: int  #: The epoch of the next step, within its cycle.
+    pools: Pools | None = None  #: Candidates of a search.
+    macs: int | None = None  #: Multiply-accumulates of a trained network for an image.
+    test_images: int | None = None  #: Images that a training tests on.
+    validation_images: int = 0  #: Images of a training's validation part.
+    evaluations: int = 0  #: Evaluations that a searcher has been told of so far.
+    notes: tuple[str, ...] = ()  #: What else a person should know of how a training begins.
+    #: What was chosen by the images, and why; not of a run that is resumed.
     reasons: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_search(self) -> bool:
+        """Whether it is a search, and not a training."""
         return isinstance(self.config, SearchConfig)
 
     @property
@@ -78,26 +79,26 @@ class RunStart:
 class StepEvent:
     """A step is done."""
 
-    cycle: int  # Counted from 1, as in records.
-    epoch: int
-    step: int  # Number of steps of the epoch so far.
-    grace: bool
-    images: int  # Images that trained the weights in the epoch so far.
-    epoch_images: int  # Images that will train the weights in the whole epoch.
-    lr: float
-    batch: int
-    scores: Mapping[str, Score]  # Means over the epoch so far, named as in `EpochRecord`.
-    images_per_second: float
-    memory: float  # Peak, in bytes.
-    seconds_left: float | None  # For the whole run; `None` if it is too early to tell.
+    cycle: int  #: The cycle, counted from 1 as in records.
+    epoch: int  #: The epoch within its cycle, from 1.
+    step: int  #: Number of steps of the epoch so far.
+    grace: bool  #: Whether the epoch trains no architecture weights.
+    images: int  #: Images that trained the weights in the epoch so far.
+    epoch_images: int  #: Images that will train the weights in the whole epoch.
+    lr: float  #: Learning rate of the weights.
+    batch: int  #: Batch size.
+    scores: Mapping[str, Score]  #: Means over the epoch so far, named as in `EpochRecord`.
+    images_per_second: float  #: Speed of the epoch so far.
+    memory: float  #: Peak, in bytes.
+    seconds_left: float | None  #: For the whole run; `None` if it is too early to tell.
 
 
 @dataclass(frozen=True, slots=True)
 class Validating:
     """Validation or a test makes progress."""
 
-    images: int
-    of_images: int
+    images: int  #: Images that are done.
+    of_images: int  #: Images in all.
 
 
 class _EpochTable:
@@ -119,15 +120,15 @@ class _EpochTable:
 class SearchResult(_EpochTable):
     """The result of a search. `folder` is `None` for a search that wrote nothing."""
 
-    genotype: Genotype
-    folder: Path | None
-    epochs: tuple[EpochRecord, ...]
-    cycles: tuple[CycleRecord, ...]
-    seconds: float
-    fit: FitRecord | None = None  # What limits on the final network made of the genotype.
-    evaluations: tuple[EvaluationRecord, ...] = ()  # Of a searcher, if there was one.
-    config: SearchConfig | None = None  # What it was told.
-    next: NextTraining | None = None  # The network that `prnas retrain` will train.
+    genotype: Genotype  #: The cells that were found.
+    folder: Path | None  #: The run's folder.
+    epochs: tuple[EpochRecord, ...]  #: The record of every epoch.
+    cycles: tuple[CycleRecord, ...]  #: The record of every cycle's end.
+    seconds: float  #: Duration of the search, in all its sessions.
+    fit: FitRecord | None = None  #: What limits on the final network made of the genotype.
+    evaluations: tuple[EvaluationRecord, ...] = ()  #: Those of a searcher, if there was one.
+    config: SearchConfig | None = None  #: What it was told.
+    next: NextTraining | None = None  #: The network that `prnas retrain` will train.
 
     @property
     def validation_accuracy(self) -> float | None:
@@ -157,18 +158,18 @@ class SearchResult(_EpochTable):
 class RetrainResult(_EpochTable):
     """The result of a training. `folder` is `None` for one that wrote nothing."""
 
-    model: Model
-    folder: Path | None
-    seed: int
-    test_error: float  # The mean over the last `averaged_epochs` epochs.
-    averaged_epochs: int
-    epochs: tuple[EpochRecord, ...]
-    parameters: int
-    macs: int
-    seconds: float
-    validation: Score | None = None  # Of the model, if there was a validation part.
-    kept_epoch: int | None = None  # The epoch whose weights were kept, if it was chosen.
-    config: RetrainConfig | None = None  # What it was told.
+    model: Model  #: The trained model.
+    folder: Path | None  #: The run's folder.
+    seed: int  #: The training's seed.
+    test_error: float  #: The mean over the last `averaged_epochs` epochs, from 0 to 1.
+    averaged_epochs: int  #: Number of these epochs.
+    epochs: tuple[EpochRecord, ...]  #: The record of every epoch.
+    parameters: int  #: Parameters of the network, without auxiliary head.
+    macs: int  #: Multiply-accumulates for an image.
+    seconds: float  #: Duration of the training, in all its sessions.
+    validation: Score | None = None  #: Score of the model, if there was a validation part.
+    kept_epoch: int | None = None  #: The epoch whose weights were kept, if it was chosen.
+    config: RetrainConfig | None = None  #: What it was told.
 
     def _facts(self) -> Facts:
         return [
@@ -198,16 +199,20 @@ def _written(folder: Path | None) -> Facts:
 class Callback:
     """Watches a run of any kind. Override what you need."""
 
-    def on_start(self, start: RunStart) -> None: ...
+    def on_start(self, start: RunStart) -> None:
+        """The run begins, or is resumed."""
 
-    def on_step(self, step: StepEvent) -> None: ...
+    def on_step(self, step: StepEvent) -> None:
+        """A step is done."""
 
     def on_batch(self, record: BatchRecord) -> None:
         """The batch size is another one from now on."""
 
-    def on_validating(self, progress: Validating) -> None: ...
+    def on_validating(self, progress: Validating) -> None:
+        """Validation or a test makes progress."""
 
-    def on_epoch(self, record: EpochRecord) -> None: ...
+    def on_epoch(self, record: EpochRecord) -> None:
+        """An epoch is over; `records.jsonl` has the same record."""
 
     def on_evaluation(self, record: EvaluationRecord) -> None:
         """A searcher was told the score of a cell."""
@@ -225,6 +230,7 @@ class Callback:
         """The run is over, however it ended."""
 
 
+#: Another name of `Callback`: trainings have the same hooks as searches.
 TrainingCallback = Callback
 _HOOKS = frozenset(name for name in vars(Callback) if name.startswith("on_"))
 

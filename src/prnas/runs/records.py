@@ -24,17 +24,17 @@ class FrozenRecord(BaseModel):
 class Score(FrozenRecord):
     """Mean loss and accuracy over `images` images."""
 
-    loss: float
-    accuracy: float
-    images: int
+    loss: float  #: Mean loss.
+    accuracy: float  #: Fraction of images whose class was right, from 0 to 1.
+    images: int  #: Number of images.
 
 
 class DerivedGenotype(FrozenRecord):
     """The genotype that would be derived if a search ended after an epoch."""
 
-    genotype: dict[str, Any]
-    edits: int | None  # Edit distance to the one before, if there was one.
-    skips: dict[Role, float]  # The share of each cell's operations.
+    genotype: dict[str, Any]  #: The genotype, as `genotype.json` has it.
+    edits: int | None  #: Edit distance to the one before, if there was one.
+    skips: dict[Role, float]  #: The share of each cell's operations.
 
 
 class EpochRecord(FrozenRecord):
@@ -50,29 +50,27 @@ class EpochRecord(FrozenRecord):
     first is always of the images that trained the weights.
     """
 
-    type: Literal["epoch", "training"]
-    cycle: Count = 1
-    epoch: Count
-    total_epoch: Count
-    grace: bool = False
-    steps: int
-    lr: float  # Learning rate of the weights at the epoch's end.
-    architecture_lr: float | None = None  # That of the last architecture step, if there was one.
-    derived: DerivedGenotype | None = None  # A search has it unless all its weights are equal.
-    stopped_candidates: int | None = None  # Of a search that stops them one by one.
-    # Of ENAS: of what the controller wrote after the epoch, the mean score and the mean entropy of
-    # its choices; and the baseline of its rewards in the end.
-    controller_score: float | None = None
-    controller_entropy: float | None = None
-    controller_baseline: float | None = None
-    curvature: float | None = None  # Of a search that measures it, where it was due.
-    drop_path: float | None = None  # Drop-path probability of a training.
-    batch: int  # Batch size at the epoch's end.
-    scores: dict[str, Score]
-    seconds: float
-    images_per_second: float
-    memory: float  # Peak, in bytes.
-    seconds_for: dict[str, float]  # The seconds by what they were spent on, such as "data".
+    type: Literal["epoch", "training"]  #: Of a search, or of a training.
+    cycle: Count = 1  #: The cycle of a search; a training has one.
+    epoch: Count  #: The epoch within its cycle.
+    total_epoch: Count  #: The epoch within the run.
+    grace: bool = False  #: Whether it trained no architecture weights.
+    steps: int  #: Number of steps.
+    lr: float  #: Learning rate of the weights at the epoch's end.
+    architecture_lr: float | None = None  #: That of the last architecture step, if there was one.
+    derived: DerivedGenotype | None = None  #: A search has it unless all its weights are equal.
+    stopped_candidates: int | None = None  #: Of a search that stops them one by one.
+    controller_score: float | None = None  #: Of ENAS: mean score of what the controller wrote.
+    controller_entropy: float | None = None  #: Of ENAS: mean entropy of its choices.
+    controller_baseline: float | None = None  #: Of ENAS: baseline of its rewards in the end.
+    curvature: float | None = None  #: Of a search that measures it, where it was due.
+    drop_path: float | None = None  #: Drop-path probability of a training.
+    batch: int  #: Batch size at the epoch's end.
+    scores: dict[str, Score]  #: Loss and accuracy by name.
+    seconds: float  #: Duration.
+    images_per_second: float  #: Speed.
+    memory: float  #: Peak, in bytes.
+    seconds_for: dict[str, float]  #: The seconds by what they were spent on, such as "data".
 
 
 # Fields of an epoch that only some searches have: numbers about their architecture.
@@ -88,12 +86,12 @@ OPTIONAL = (
 class BatchRecord(FrozenRecord):
     """A change of the batch size, from the given step (of its epoch) on."""
 
-    type: Literal["batch"] = "batch"
-    cycle: Count
-    epoch: Count
-    step: Count
-    batch: int
-    reason: Literal["start", "memory", "out-of-memory"]
+    type: Literal["batch"] = "batch"  #: What the record is.
+    cycle: Count  #: The cycle of a search; a training has one.
+    epoch: Count  #: The epoch within its cycle.
+    step: Count  #: The step within its epoch.
+    batch: int  #: The batch size.
+    reason: Literal["start", "memory", "out-of-memory"]  #: Why it is that.
 
 
 class ExecutionRecord(FrozenRecord):
@@ -177,14 +175,14 @@ class CycleRecord(FrozenRecord):
     `statistics` are those of the pools after it.
     """
 
-    type: Literal["cycle"] = "cycle"
-    cycle: Count
-    pools: dict[Role, list[list[str]]]
-    architecture_weights: dict[Role, list[list[float]]]
-    change: dict[str, Any]
-    statistics: dict[str, Any]
-    evidence: Evidence | None = None
-    edge_weights: dict[Role, list[float]] | None = None  # Of searches whose edges have them.
+    type: Literal["cycle"] = "cycle"  #: What the record is.
+    cycle: Count  #: The cycle that is over.
+    pools: dict[Role, list[list[str]]]  #: Labels of the candidates, for each edge of each cell.
+    architecture_weights: dict[Role, list[list[float]]]  #: A number for each candidate.
+    change: dict[str, Any]  #: What was pruned and added, edge by edge.
+    statistics: dict[str, Any]  #: Statistics of the pools after it.
+    evidence: Evidence | None = None  #: How sure the decisions are, if it was measured.
+    edge_weights: dict[Role, list[float]] | None = None  #: Of searches whose edges have them.
 
 
 class EvaluationRecord(FrozenRecord):
@@ -195,19 +193,20 @@ class EvaluationRecord(FrozenRecord):
     nothing. `parent` is the number of the evaluation of the cell that this one was made from.
     """
 
-    type: Literal["evaluation"] = "evaluation"
-    number: Count
+    type: Literal["evaluation"] = "evaluation"  #: What the record is.
+    number: Count  #: Number of the evaluation.
+    #: Whether it is scored once more, at the end: to decide, or to tell how much scores vary.
     stage: Literal["search", "final", "repeat"] = "search"
-    genotype: dict[str, Any]
-    score: float  # An accuracy, as a fraction; or a proxy, see `measure`.
-    best: float  # The best score of its stage so far.
-    parent: Count | None = None
-    images: int  # That all evaluations so far have taken.
-    share: float | None = None  # Of a whole training, where it was less.
-    measure: str | None = None  # What the score is, where it is no accuracy: a zero-cost proxy.
-    proxies: dict[str, float] | None = None  # Of a search that records them.
-    entropy: float | None = None  # Of the choices that made the cell, where a controller did.
-    seconds: float  # Of this one.
+    genotype: dict[str, Any]  #: The cell, as `genotype.json` has it.
+    score: float  #: An accuracy, as a fraction; or a proxy, see `measure`.
+    best: float  #: The best score of its stage so far.
+    parent: Count | None = None  #: Number of the evaluation of the cell it was made from.
+    images: int  #: Images that all evaluations so far have taken.
+    share: float | None = None  #: Share of a whole training, where it was less.
+    measure: str | None = None  #: What the score is, where it is no accuracy: a zero-cost proxy.
+    proxies: dict[str, float] | None = None  #: Of a search that records them.
+    entropy: float | None = None  #: Of the choices that made the cell, where a controller did.
+    seconds: float  #: Duration of this one.
 
 
 class GivenUpEdge(FrozenRecord):
@@ -227,26 +226,26 @@ class FitRecord(FrozenRecord):
     genotype that the search would have chosen without limits; where nothing `fits`, it stays.
     """
 
-    limits: dict[CostKind, int]
-    fits: bool
-    cost: dict[CostKind, int]
-    strength: float  # total, of all edges that are kept
-    own: dict[str, Any]
-    own_cost: dict[CostKind, int]
-    own_strength: float
-    given_up: list[GivenUpEdge]
-    smallest: dict[CostKind, int] | None = None  # of each kind alone, where nothing fits
+    limits: dict[CostKind, int]  #: The limits.
+    fits: bool  #: Whether the genotype keeps them.
+    cost: dict[CostKind, int]  #: What its final network costs.
+    strength: float  #: Total strength of all edges that are kept.
+    own: dict[str, Any]  #: The genotype that the search would have chosen without limits.
+    own_cost: dict[CostKind, int]  #: What that one's network costs.
+    own_strength: float  #: Total strength of that one.
+    given_up: list[GivenUpEdge]  #: The edges in which the two differ.
+    smallest: dict[CostKind, int] | None = None  #: Of each kind alone, where nothing fits.
 
 
 class NextTraining(FrozenRecord):
     """The network that `prnas retrain RUN` trains after a search, without its auxiliary head."""
 
-    parameters: int
-    macs: int  # for an image
-    channels: int
-    cells: int
-    classes: int
-    image: list[int]  # height and width
+    parameters: int  #: Number of parameters.
+    macs: int  #: Multiply-accumulates for an image.
+    channels: int  #: Channels of the first cells.
+    cells: int  #: Number of cells.
+    classes: int  #: Number of classes.
+    image: list[int]  #: Height and width of an image.
 
 
 class GenotypeRecord(FrozenRecord):

@@ -26,15 +26,25 @@ class Cycle:
     convolution of an edge survives in any case.
     """
 
+    #: Number of epochs.
     epochs: int
+    #: Epochs at the start that train the network's weights only.
     grace_epochs: int
+    #: New children of each pool at the cycle's end.
     morphisms: int
+    #: Size of each pool after that, the children included; of the last cycle 1.
     candidates: int
+    #: Cells of the supernet in this cycle; null: as the network's config says.
     cells: int | None = None
+    #: Channels of the supernet in this cycle; null: as the network's config says.
     channels: int | None = None
+    #: Probability of dropping the values that a skip passes on.
     skip_dropout: float = 0.0
+    #: How fast that falls within the cycle, as in P-DARTS; 0: it is constant.
     skip_dropout_decay: float = 0.0
+    #: Whether the best convolution of an edge survives in any case.
     protect_conv: bool = True
+    #: Parts of the channels, of which candidates compute one; null: as the network's config says.
     partial_channels: int | None = None
 
     def skip_dropout_in(self, epoch: int) -> float:

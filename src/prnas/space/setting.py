@@ -27,10 +27,15 @@ class Limits:
     """The bounds within which convolutions may be morphed; `None` is no bound."""
 
     dilated_1x1: ClassVar[bool] = False  # kernel 1, dilated or not, computes the same
+    #: Smallest kernel; kernels are odd.
     kernel_min: int = 3
+    #: Largest kernel.
     kernel_max: int = 7
+    #: Largest dilation.
     dilation_max: int = 2
+    #: Most expansions of a convolution, each of which adds a layer; null: no bound.
     depth_max: int | None = 1
+    #: Largest expansion; null: no bound.
     width_max: int | None = 1
 
     def __post_init__(self) -> None:
@@ -77,8 +82,11 @@ class Setting:
     """A search space: limits for the morphisms, and the pool that every edge starts with."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
+    #: Name of the setting.
     name: str = "own"
+    #: How far morphisms may go.
     limits: Limits = Limits()
+    #: Operations that every edge starts with, by their labels.
     initial_pool: Annotated[tuple[OperationField, ...], Field(strict=False)] = INITIAL_POOL
 
     def __post_init__(self) -> None:

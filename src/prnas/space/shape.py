@@ -36,9 +36,13 @@ class CellShape:
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    #: Kinds of cell: both, or the normal one alone.
     roles: Annotated[tuple[Role, ...], Field(strict=False)] = ROLES
+    #: Cells before it, one or two, whose outputs a cell reads.
     inputs: int = 2
+    #: Whether a node keeps its best two edges, or all of them.
     reads: Reads = "two"
+    #: What is around the cells: as in DARTS, or residual blocks as in NAS-Bench-201.
     network: NetworkKind = "darts"
 
     def __post_init__(self) -> None:

@@ -56,12 +56,17 @@ def check_address(address: str) -> str:
 class RowConfig(Section):
     """A row of the comparison: searches by a recipe, cells drawn at random, or one known cell."""
 
+    #: The row's name, and that of its folder.
     name: Annotated[str, AfterValidator(_row_name)]
-    search: Text | None = None  # A recipe for a search.
-    random: Text | None = None  # A recipe for a search; the cells are drawn from its space.
-    cell: Text | None = None  # A published cell, a genotype file or a run's folder.
-    set: Overrides = Field(default_factory=dict)  # Overrides of the recipe.
-    # Searches, or cells, of this row; None: as many as the study says.
+    #: A recipe for a search, or a YAML file.
+    search: Text | None = None
+    #: A recipe for a search, or a YAML file: cells are drawn at random from its space.
+    random: Text | None = None
+    #: A published cell, a genotype file or a run's folder.
+    cell: Text | None = None
+    #: Overrides of the recipe, by dotted key.
+    set: Overrides = Field(default_factory=dict)
+    #: Searches, or cells, of this row; null: as many as the study says.
     seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | None = None
 
     @model_validator(mode="after")
@@ -90,7 +95,9 @@ def _recipe_data(value: Any) -> Any:
 class RetrainingConfig(Section):
     """How the network of each row's cells is trained: the same way for all rows."""
 
+    #: A recipe for a training, or a YAML file.
     recipe: Text = "retrain-quick"
+    #: Overrides of the recipe, by dotted key.
     set: Overrides = Field(default_factory=dict)
 
 
@@ -101,8 +108,9 @@ def _engine_data(value: Any) -> Any:
 class EngineConfig(Section):
     """The engine that runs the jobs, and where it does."""
 
+    #: Processes on this machine, or Ray.
     name: Annotated[str, AfterValidator(_engine)] = "local"
-    # Of a running Ray cluster; None: one of our own on this machine.
+    #: Address of a running Ray cluster; null: one of our own on this machine.
     address: Annotated[str, AfterValidator(check_address)] | None = None
 
     @model_validator(mode="after")
@@ -115,9 +123,11 @@ class EngineConfig(Section):
 class ResourcesConfig(Section):
     """The resources of a job."""
 
+    #: CPU threads.
     threads: Annotated[int, Field(ge=1, le=1024)] = 1
-    memory: Annotated[float, Field(gt=0, le=1e6)] | None = None  # GB; None: an equal share.
-    # GPUs of a job: whole ones, or a share of one, such as 0.5. None: one, where there are any.
+    #: GB of memory, which the batch size follows; null: an equal share.
+    memory: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    #: Whole GPUs, or a share of one, such as 0.5; null: one, where there are any.
     gpus: Annotated[float, Field(ge=0, le=1024)] | None = None
 
     @model_validator(mode="after")
@@ -131,18 +141,24 @@ class ResourcesConfig(Section):
 class StudyConfig(Section):
     """A whole study: rows x seeds x trainings."""
 
+    #: What it is, for people: its page shows it.
     description: Annotated[str, Field(max_length=10_000)] = ""
+    #: What is compared: each row has a name and one of `search`, `random` and `cell`.
     rows: Annotated[tuple[RowConfig, ...], Field(min_length=1, max_length=MOST_ROWS)]
-    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 5  # Searches, or cells, of each row.
+    #: Searches, or cells, of each row.
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] = 5
+    #: Seed of the first of them; the others follow it.
     first_seed: Annotated[int, Field(ge=0, lt=2**40)] = 0
-    trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1  # For each cell.
-    # What says how good a cell is: a training of its network, or the table of NAS-Bench-201.
+    #: Trainings of each search's cells; training m of seed s has the seed 1000 s + m.
+    trainings: Annotated[int, Field(ge=0, le=MOST_TRAININGS)] = 1
+    #: What says how good a cell is: a training of its network, or the table of NAS-Bench-201.
     judge: Literal["training", "truth"] = "training"
     retrain: Annotated[RetrainingConfig, BeforeValidator(_recipe_data)] = RetrainingConfig()
-    # Keys of the data section, for all searches and trainings.
+    #: Keys of the data section, for all searches and trainings.
     data: Overrides = Field(default_factory=dict)
     engine: Annotated[EngineConfig, BeforeValidator(_engine_data)] = EngineConfig()
-    slots: Annotated[int, Field(ge=1, le=1024)] | None = None  # Jobs at once; None: by resources.
+    #: Number of jobs at the same time; null: as many as the resources allow.
+    slots: Annotated[int, Field(ge=1, le=1024)] | None = None
     resources: ResourcesConfig = ResourcesConfig()
 
     @model_validator(mode="after")

@@ -1,0 +1,39 @@
+"""The fields that docs/files.md describes, compared with those of real files."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.support.fences import ROOT
+
+PAGE = ROOT / "docs" / "files.md"
+
+
+def described(heading: str) -> set[str]:
+    """The fields in the table below a heading."""
+    text = PAGE.read_text(encoding="utf-8")
+    _, _, rest = text.partition(f" {heading}\n")
+    section = re.split(r"^##", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
+
+
+def fields_of(data: Any, known: set[str], path: str = "") -> Iterator[str]:
+    """The fields of a file's content, as deep as the page goes."""
+    if isinstance(data, list):
+        for each in data:
+            yield from fields_of(each, known, path)
+    if isinstance(data, dict):
+        for name, value in data.items():
+            yield f"{path}{name}"
+            if any(field.startswith(f"{path}{name}.") for field in known):
+                yield from fields_of(value, known, f"{path}{name}.")
+
+
+def assert_described(heading: str, data: Any, optional: frozenset[str] = frozenset()) -> None:
+    """The page names every field of the data, and no other but those that are optional."""
+    known = described(heading)
+    assert known, f"docs/files.md has no table for {heading}"
+    found = set(fields_of(data, known))
+    assert found <= known, f"not in docs/files.md: {sorted(found - known)}"
+    assert known - optional <= found, f"not in the file: {sorted(known - optional - found)}"
