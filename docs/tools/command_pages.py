@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import cast
 
 from cyclopts import App
@@ -41,6 +42,7 @@ class Entry:
     default: str
 
 
+@cache
 def entries() -> dict[str, list[Entry]]:
     """The arguments and options of each command, in their order."""
     _, *texts = app.generate_docs(output_format="markdown").split("\n## prnas ")

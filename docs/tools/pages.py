@@ -1,11 +1,13 @@
 """All pages that are written before Sphinx reads: `python -m docs.tools.pages FOLDER`."""
 
 import sys
+from functools import cache
 from pathlib import Path
 
 from docs.tools import command_pages, config_pages, recipe_page
 
 
+@cache
 def pages() -> dict[str, str]:
     """The text of each page by its name, a path without its ending."""
     return {**command_pages.pages(), **config_pages.pages(), "recipes": recipe_page.page()}

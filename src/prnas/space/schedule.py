@@ -102,6 +102,7 @@ class Cycle:
 class Schedule:
     """All cycles of a search, checked as a whole: one error names every problem."""
 
+    #: The cycles, one after the other; DARTS has one.
     cycles: Annotated[tuple[Cycle, ...], Field(strict=False)]
 
     def __post_init__(self) -> None:
