@@ -335,6 +335,6 @@ def test_an_unfinished_search_needs_its_images(
     run = tmp_path / "first"
     shutil.copytree(Path(__file__).parents[1] / "runs" / "format-2" / "search-unfinished", run)
     monkeypatch.setattr("prnas.runs.named.is_absent", lambda name, root: True)
-    assert not named.ended_without_images(run)
+    assert not named.ended_without_images(run, "search")
     (run / "genotype.json").touch()
-    assert named.ended_without_images(run)
+    assert named.ended_without_images(run, "search")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:
     """Train, and show the progress. All mistakes in the options are found before it starts."""
     check_run_options(options, genotype=genotype, recipe=recipe)
-    if nothing_left(options):
+    if nothing_left(options, "retrain"):
         return
     settled = None
     if options.resume is None:

@@ -67,13 +67,13 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
         )
 
 
-def nothing_left(options: RunOptions) -> bool:
+def nothing_left(options: RunOptions, task: str) -> bool:
     """Say so if a run has ended and only its images are missing: nobody downloads for nothing."""
     folder = options.resume
     if folder is None or options.as_json or not (folder / CONFIG).is_file():
         return False
     try:
-        if not ended_without_images(folder):
+        if not ended_without_images(folder, task):
             return False
     except UserError:  # Whoever resumes it says what is wrong, or mends it.
         return False

@@ -31,7 +31,7 @@ def run(recipe: str | None, options: SearchOptions) -> None:
 
         search_seeds.run(recipe or named.default_search(options.data), options)
         return
-    if nothing_left(options):
+    if nothing_left(options, "search"):
         return
     recipe = recipe or named.default_search(options.data)
     settled = None

@@ -9,7 +9,7 @@ from prnas.config import recipes
 from prnas.config.choosing import choose
 from prnas.config.files import for_another_task, read_draft
 from prnas.config.retrain import PLAIN, RetrainConfig
-from prnas.config.search import read_setting
+from prnas.config.search import SearchConfig, read_setting
 from prnas.config.sections import RunConfig
 from prnas.config.undecided import Draft
 from prnas.data.catalog import is_absent
@@ -112,9 +112,12 @@ def _unfinished(folder: Path) -> UserError:
     )
 
 
-def ended_without_images(folder: Path) -> bool:
-    """Whether a run has its result, and its images would have to be downloaded to go on."""
+def ended_without_images(folder: Path, task: str) -> bool:
+    """Whether a run of a task has its result, and its images would have to be downloaded."""
     run = _config_in(folder)
+    by_table = isinstance(run, SearchConfig) and run.searcher.by_table  # which needs no images
+    if run.task != task or by_table:
+        return False
     result = folder / (MODEL if isinstance(run, RetrainConfig) else GENOTYPE)
     return result.exists() and is_absent(run.images.name, run.images.root)
 
