@@ -89,10 +89,12 @@ def test_bounds_of_values_that_check_themselves(kind: type[Any], name: str) -> N
     def problems(value: int) -> list[str]:
         try:
             if kind is CellShape:
-                CellShape(**{name: value})
+                CellShape(**cast(Any, {name: value}))
                 return []
             whole = {"epochs": 100_000, "grace_epochs": 0, "morphisms": 0, "candidates": 1_000}
-            return [one for one in Cycle(**whole | {name: value}).problems() if name in one]
+            return [
+                one for one in Cycle(**cast(Any, whole | {name: value})).problems() if name in one
+            ]
         except ValueError as error:
             return [str(error)]
 
@@ -109,7 +111,10 @@ def test_bounds_of_values_that_check_themselves(kind: type[Any], name: str) -> N
     [
         (bool, "`true` or `false`"),
         (int, "whole number"),
-        (Annotated[int, Field(ge=1, le=64)] | None, "whole number, at least 1 and at most 64"),
+        (
+            cast(Any, Annotated[int, Field(ge=1, le=64)]) | None,
+            "whole number, at least 1 and at most 64",
+        ),
         (Annotated[float, Field(gt=0, lt=1)], "number, above 0 and below 1"),
         (Literal["a", "b", "c"], "`a`, `b` or `c`"),
         (tuple[float, float], "list of 2: number each"),

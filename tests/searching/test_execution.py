@@ -5,6 +5,7 @@ import signal
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -276,3 +277,38 @@ def test_float16_is_refused_without_a_gpu(
         with pytest.raises(UserError, match="float16 needs a GPU"):
             start(config, runs=tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
+
+
+def test_steps_of_different_batches_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain way runs out of memory at 128 images: then both are timed with 64."""
+    position = SimpleNamespace(
+        epoch=1, step=3, key=lambda kind: kind, counts=lambda: {"cycle": 1, "epoch": 2, "step": 3}
+    )
+    supernet = SimpleNamespace(execution="fused")
+    search: Any = SimpleNamespace(
+        state=SimpleNamespace(
+            supernet=supernet, position=position, cycle=SimpleNamespace(grace_epochs=0)
+        ),
+        batch=SimpleNamespace(batch=128, rule=SimpleNamespace(min=8, max=512, every=5)),
+        folder=None,
+        processes=SimpleNamespace(broadcast=lambda value: value),
+        emit=lambda *_: None,
+        record=lambda record: None,
+    )
+    chooser = execution.SupernetExecution.__new__(execution.SupernetExecution)
+    chooser.search, chooser.replay, chooser.fixed = search, {}, None
+    chooser.start_cycle()
+    steps: list[tuple[str, int]] = []
+
+    def timed(way: str, step: object) -> float:
+        if way == "plain":
+            search.batch.batch = min(search.batch.batch, 64)
+        steps.append((way, search.batch.batch))
+        return {"fused": 1.0, "plain": 1.5}[way] * search.batch.batch / 128
+
+    monkeypatch.setattr(chooser, "_timed", timed)
+    for _ in range(60):
+        chooser.take(lambda: None)
+    assert chooser.trial.decision == "fused"
+    assert steps[0] == ("fused", 128)
+    assert {batch for _, batch in steps[-10:]} == {64}

@@ -127,14 +127,20 @@ class SupernetExecution:
         grace_ends = (position.epoch, position.step) == (state.cycle.grace_epochs, 0)
         if grace_ends and self.trial.decision is None:
             self.trial = ExecutionTrial()
+        same_batch = self.search.batch.batch == self.batch
+        if not same_batch and self.trial.decision is None:
+            self.trial = ExecutionTrial()  # steps of other batches cannot be compared
         trial = self.trial
-        self.steady = self.steady + 1 if self.search.batch.batch == self.batch else 0
+        self.steady = self.steady + 1 if same_batch else 0
         self.batch = self.search.batch.batch
         if trial.decision is not None or not (self._settled or trial.started):
             supernet.execution = trial.decision or "fused"
             return step()
         supernet.execution = way = trial.way
-        trial.seconds[way].append(self._timed(way, step))
+        seconds = self._timed(way, step)
+        if self.search.batch.batch != self.batch:
+            return None  # memory ran out within the step: the next one begins anew
+        trial.seconds[way].append(seconds)
         if trial.complete:
             self._decide()
         return None
