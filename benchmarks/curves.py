@@ -8,7 +8,8 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from prnas.runs.records import CycleRecord, EpochRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import CycleRecord, EpochRecord
 
 
 def read(run: Path) -> tuple[list[EpochRecord], list[CycleRecord]]:

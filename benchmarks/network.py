@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from benchmarks.measure import interleaved, number_of, print_number, ratio
-from prnas.nets import plain
+from prnas.nets import plain_network
 from prnas.nets.network import build
 from prnas.runs.state import sgd
 from prnas.space import zoo
@@ -33,7 +33,7 @@ def make_step(way: str, name: str, batch: int) -> Callable[[], None]:
         network.to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
         images = images.contiguous(memory_format=torch.channels_last)
     else:
-        network = plain.Network(zoo.get(name))
+        network = plain_network.Network(zoo.get(name))
     network.drop_path_probability = 0.2
     parameters = list(network.parameters())
     make = sgd if way == "ours" else torch.optim.SGD

@@ -6,7 +6,8 @@ python -m benchmarks.parts runs/RUN [...]
 import argparse
 from pathlib import Path
 
-from prnas.runs.records import EpochRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EpochRecord
 
 
 def shares(run: Path) -> dict[str, float]:

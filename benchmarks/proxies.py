@@ -19,7 +19,7 @@ from prnas.config.sections import ImagesConfig
 from prnas.data.augment import plain
 from prnas.data.dataset import load, normalization
 from prnas.io.errors import FormatError, UserError
-from prnas.nets.plain import network_of
+from prnas.nets.plain_network import network_of
 from prnas.nets.proxies import nwot, synflow
 from prnas.nets.weights import construct
 from prnas.space.nasbench201 import table

@@ -22,11 +22,11 @@ from torch.utils.data import DataLoader, Dataset
 from benchmarks.measure import number_of, print_number, ratio
 from prnas.config.retrain import RetrainConfig
 from prnas.data.dataset import load
-from prnas.nets.plain import Network
+from prnas.nets.plain_network import Network
 from prnas.retraining.retraining import Retraining
 from prnas.runs.batch_size import CpuProbe
+from prnas.runs.context import RunContext
 from prnas.runs.processes import Processes
-from prnas.runs.run import RunContext
 from prnas.space import zoo
 
 IMAGES = 2_000

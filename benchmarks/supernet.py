@@ -5,6 +5,7 @@ compute ours, `recompute` is fused with recomputation, and in `sampled` one cand
 is active.
 
 python -m benchmarks.supernet [--batch 64] [--repeats 3] [--stages initial DL DR UR] [--device cuda]
+    [--ways fused recompute] [--times-only]
 """
 
 import argparse
@@ -84,7 +85,9 @@ def print_device_peak(step: Callable[[], None], device: str) -> None:
     print_number((torch.accelerator.max_memory_allocated(device) - before) / 2**20)
 
 
-def report(stage: str, batch: int, repeats: int, device: str, ways: list[str]) -> None:
+def report(
+    stage: str, batch: int, repeats: int, device: str, ways: list[str], times_only: bool
+) -> None:
     product = matrix_product_flops() if device == "cpu" else None
     steps: dict[str, Callable[[], None]] = {}
     for way in ways:
@@ -97,16 +100,12 @@ def report(stage: str, batch: int, repeats: int, device: str, ways: list[str]) -
             steps[way] = step
     seconds = interleaved(dict(steps), repeats, device)
     speed = {way: batch / median(times) for way, times in seconds.items()}
-    memory = {way: [peak(way, stage, batch, device) for _ in range(repeats)] for way in steps}
-    calls = {way: operator_calls(make_step(way, stage, 2, device)) for way in steps}
     print(f"\n{stage}: batch {batch}, {repeats} turns; medians (least-greatest of single turns)")
-    print(f"{'':12}{'images/s':>10}{'faster than textbook':>26}{'MiB':>8}{'less':>18}", end="")
-    print(f"{'calls / without views':>24}")
+    print(f"{'':12}{'images/s':>10}{'faster than textbook':>26}")
     for way in steps:
-        faster = ratio(seconds["textbook"], seconds[way])
-        less = ratio(memory["textbook"], memory[way])
-        size = median(memory[way])
-        print(f"{way:12}{speed[way]:>10.2f}{faster:>26}{size:>8.0f}{less:>18}{calls[way]:>24}")
+        print(f"{way:12}{speed[way]:>10.2f}{ratio(seconds['textbook'], seconds[way]):>26}")
+    if not times_only:
+        print_memory_and_calls(stage, batch, repeats, device, list(steps))
     if "fused" not in steps:
         return
     if "recompute" in steps:
@@ -119,6 +118,17 @@ def report(stage: str, batch: int, repeats: int, device: str, ways: list[str]) -
         print(f"arithmetic that is needed at {share:.0%} of that", flush=True)
 
 
+def print_memory_and_calls(
+    stage: str, batch: int, repeats: int, device: str, ways: list[str]
+) -> None:
+    memory = {way: [peak(way, stage, batch, device) for _ in range(repeats)] for way in ways}
+    calls = {way: operator_calls(make_step(way, stage, 2, device)) for way in ways}
+    print(f"{'':12}{'MiB':>10}{'less than textbook':>26}{'calls / without views':>24}")
+    for way in ways:
+        less = ratio(memory["textbook"], memory[way])
+        print(f"{way:12}{median(memory[way]):>10.0f}{less:>26}{calls[way]:>24}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--batch", type=int, default=64)
@@ -126,6 +136,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--stages", nargs="+", choices=list(STAGES), default=list(STAGES))
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--times-only", action="store_true", help="no memory, no operator calls")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or another of PyTorch's")
     parser.add_argument("--peak", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -141,7 +152,7 @@ def main() -> None:
     print(f"{options.threads} threads, PyTorch {torch.__version__}")
     ways = ["textbook", *(way for way in options.ways if way != "textbook")]
     for stage in options.stages:
-        report(stage, options.batch, options.repeats, options.device, ways)
+        report(stage, options.batch, options.repeats, options.device, ways, options.times_only)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ PAGES = [
 ]
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 # Languages that are tested, illustrations in plain text, and directives, which Sphinx checks.
-LANGUAGES = {"python", "sh", "console", "yaml", "json", "r", "text", ""}
+LANGUAGES = {"python", "sh", "console", "yaml", "json", "r", "text", "bibtex", ""}
 SEARCH_KEYS, RETRAIN_KEYS = (
     {key.name for section in sections_of(kind) for key in section.keys}
     for kind in (SearchConfig, RetrainConfig)

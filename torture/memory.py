@@ -225,11 +225,12 @@ def _pressure(rounds: int) -> None:
                 outcome = squeeze(arguments, run, megabytes)
                 assert outcome.code in (0, 2), (outcome.code, outcome.error)
                 assert "Traceback" not in outcome.error, outcome.error
-                sizes = [batch for batch, _ in outcome.batches]
-                end = f"ended well, lowered {outcome.times_lowered} times, at most {max(sizes)}"
-                if outcome.code:
+                if outcome.code:  # maybe before its first step
                     assert outcome.error.count("prnas: ") == 1, outcome.error
                     end = outcome.error.strip().splitlines()[-1]
+                else:
+                    most = max(batch for batch, _ in outcome.batches)
+                    end = f"ended well, lowered {outcome.times_lowered} times, at most {most}"
                 print(f"{task}, {megabytes:.0f} MB: {end}", flush=True)
 
 

@@ -186,8 +186,9 @@ def main() -> None:
             if outcome is None:
                 print(f"round {number}: done before it was struck", flush=True)
                 continue
-            # One that has done its part has nothing to say of the other, which only writes files.
-            if outcome.said or not newest_state(run)["position"]["done"]:
+            # One that has done its part has nothing to say of the other, which only writes files;
+            # it may still have notes on the search that it has done.
+            if "prnas: " in outcome.said or not newest_state(run)["position"]["done"]:
                 check_words(outcome, blow)
             seconds[blow.kind.name].append(outcome.seconds)
             processes = chance.choice([1, 2])

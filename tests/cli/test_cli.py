@@ -104,13 +104,14 @@ def test_recipes_and_config(tmp_path: Path) -> None:
     assert saved.read_text() == printed == good("config", str(saved))
     assert json.loads(good("config", str(saved), "--json"))["seed"] == 7
     assert "seed: must be a valid integer" in bad("config", "--set", "seed=x")
+    assert good("config") == good("config", "quick")  # the recipe that a search has by default
     assert list(tmp_path.iterdir()) == [saved]
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["spac"], "Did you mean 'space'? Choose from: config, data, draw, evaluate, export, "),
+        (["spac"], "Did you mean 'space'? Choose from: completion, config, data, "),
         (["space", "--lst"], "Did you mean --list?"),
         (["space", "nowhere.yaml"], "no setting and no file is called 'nowhere.yaml'"),
         (["space", "--steps", "99"], "--steps: must be from 0 to 12, got 99"),

@@ -158,7 +158,7 @@ def test_samples_are_treated_as_the_search_would(folder: str, here: Cli, tmp_pat
 
 def test_a_recipe_that_is_not_for_these_images_says_so(folder: str, tmp_path: Path) -> None:
     out = good("search", "quick", "--data", folder, *SMALL, "--set", "batch.min=8", cwd=tmp_path)
-    assert "mind      quick is made for digits; for other images there is `prnas search pic" in out
+    assert "mind      quick is made for digits: images are not flipped" in out
 
 
 def test_default_recipes() -> None:

@@ -12,8 +12,10 @@ from pydantic import BaseModel
 
 from prnas.report import tidy
 from prnas.report.read_run import read_view
+from prnas.runs import record_lines
 from prnas.runs import records as records_module
-from prnas.runs.records import CycleRecord, EpochRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import CycleRecord, EpochRecord
 from prnas.studies.folder import open_study
 from tests.support.command_line import modules_after
 from tests.support.in_process import Cli
@@ -225,7 +227,7 @@ def test_every_field_is_documented() -> None:
     text = DOCS.read_text(encoding="utf-8")
     classes = [
         one
-        for one in vars(records_module).values()
+        for one in [*vars(records_module).values(), *vars(record_lines).values()]
         if isinstance(one, type) and issubclass(one, BaseModel) and one is not EpochRecord
     ]
     fields = {name for one in classes for name in one.model_fields}

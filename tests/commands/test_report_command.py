@@ -213,7 +213,7 @@ def test_figures_without_matplotlib(
     with pytest.raises(SystemExit) as exited:
         cli.main(["report", str(folder), "--figures", str(tmp_path / "figures")])
     assert exited.value.code == 2
-    assert "pip install 'prnas[figures]'" in capsys.readouterr().err
+    assert "pip install matplotlib (the extra 'figures' of prnas)" in capsys.readouterr().err
     assert not (folder / "report.html").exists()  # nothing was written
 
 

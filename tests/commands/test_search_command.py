@@ -1,6 +1,7 @@
 """The words of `prnas search`: what is refused, before anything is imported, read or written."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from prnas import cli
 from prnas.config import recipes
 from prnas.config.search import SearchConfig
 from prnas.io.yaml_files import dump_yaml
+from prnas.runs import named
 from prnas.runs.events import SearchResult
 from prnas.runs.run import Stopped
 from prnas.space import zoo
@@ -312,3 +314,27 @@ def test_an_interrupt_that_an_import_swallows_is_no_traceback(tmp_path: Path) ->
         [sys.executable, "-c", INTERRUPTED_IMPORT], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_a_finished_search_whose_images_are_not_here_downloads_nothing(
+    here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "first"
+    shutil.copytree(Path(__file__).parents[1] / "runs" / "format-2" / "search-finished", run)
+    before = {file: file.read_bytes() for file in run.rglob("*") if file.is_file()}
+    monkeypatch.setattr("prnas.runs.named.is_absent", lambda name, root: True)
+    said = here.good("search", "--resume", "first")
+    assert said.startswith("first has ended: nothing is left to compute\n")
+    assert here.good("search", "--resume", "first", "--quiet") == "first\n"
+    assert {file: file.read_bytes() for file in run.rglob("*") if file.is_file()} == before
+
+
+def test_an_unfinished_search_needs_its_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "first"
+    shutil.copytree(Path(__file__).parents[1] / "runs" / "format-2" / "search-unfinished", run)
+    monkeypatch.setattr("prnas.runs.named.is_absent", lambda name, root: True)
+    assert not named.ended_without_images(run, "search")
+    (run / "genotype.json").touch()
+    assert named.ended_without_images(run, "search")

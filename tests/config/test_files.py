@@ -83,7 +83,9 @@ def test_a_space_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         ("base: own.yaml", r"base 'own\.yaml': own\.yaml extends own\.yaml: a circle"),
         ("base: broken.yaml", r"base 'broken\.yaml': line 2, column 1: not valid YAML"),
         ("base: list.yaml", r"base 'list\.yaml' holds no config"),
-        ("base: quick\ntask: retrain", r"base 'quick' is for search, and this file for retrain"),
+        ("base: nothing", r"base 'nothing': no recipe .* Recipes for search: asap, .*quick, "),
+        ("base: retrain-quick", r"own\.yaml: base 'retrain-quick' is .* for retrain; .*, quick, "),
+        ("base: quick\ntask: retrain", r"base 'quick' is a recipe for search; .*retrain-quick"),
         ("base: quick\nbase: darts", "the key 'base' is given twice"),
         ("base: quick\nsed: 1", r"own\.yaml: sed: unknown key\. Did you mean 'seed'"),
         ("task: [1]", r"task: must be 'search'"),
@@ -108,7 +110,7 @@ def test_endless_chains_end(tmp_path: Path) -> None:
 
 
 def test_a_config_of_another_task_is_named_as_that(tmp_path: Path) -> None:
-    file = written(tmp_path / "own.yaml", "base: retrain-quick\n")
+    file = written(tmp_path / "own.yaml", "task: retrain\n")
     with pytest.raises(UserError, match=r"own\.yaml' is a recipe for retrain; .* search: .*quick"):
         prnas.SearchConfig.from_file(file)
     with pytest.raises(UserError, match="'quick' is a recipe for search"):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from prnas.config.search import DataConfig
 from prnas.data import dataset as data_module
-from prnas.data.catalog import ABOUT, default_root
+from prnas.data.catalog import ABOUT, default_root, is_absent
 from prnas.data.dataset import DataSet, InMemory, Streamed, halves, load, normalization
 from prnas.data.split import stratified
 from prnas.data.streams import Stream
@@ -239,6 +239,10 @@ def test_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match=r"data\.root: there is no folder"):
         load_quietly(name="cifar10", root=str(tmp_path / "nowhere"))
     assert list(tmp_path.iterdir()) == []
+    assert is_absent("cifar10", None)
+    assert is_absent("cifar10", str(tmp_path / "other"))
+    assert not is_absent("digits", None)
+    assert not is_absent("folder:pictures", None)
     monkeypatch.delenv("PRNAS_DATA")
     assert "prnas" in default_root().parts
 

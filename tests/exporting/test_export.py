@@ -20,6 +20,7 @@ from prnas.exporting import onnx as onnx_file
 from prnas.exporting import verify as checking
 from prnas.exporting.export import export
 from prnas.io.errors import UserError
+from prnas.io.extras import EXTRAS
 from prnas.models.card import ModelCard
 from prnas.models.model import Model, load, network_of, save_model
 from prnas.nets import plain
@@ -157,7 +158,7 @@ def test_nothing_of_this_machine_is_handed_over(exports: Exports) -> None:
     "known",
     [
         colour_card(genotype=ROWS, stem="imagenet", output="mean"),
-        colour_card(genotype=GENOTYPE201, cells=3),
+        pytest.param(colour_card(genotype=GENOTYPE201, cells=3), marks=pytest.mark.slow),
     ],
 )
 def test_onnx_without_normalisation_for_other_networks(known: ModelCard, tmp_path: Path) -> None:
@@ -269,7 +270,7 @@ def test_a_broken_model_is_told(tmp_path: Path) -> None:
         export(broken, tmp_path / "net.py")
 
 
-@pytest.mark.parametrize("name", onnx_file.PACKAGES)
+@pytest.mark.parametrize("name", EXTRAS["onnx"].packages)
 def test_the_extra_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Model, name: str
 ) -> None:
@@ -307,7 +308,10 @@ def test_json_of_the_command_line(
             [".", "-o", "model.json/net.pt2"],
             "cannot write model.json/net.pt2: model.json is a file",
         ),
-        ([".", "-o", "net.onnx"], "pip install 'prnas[onnx]'"),
+        (
+            [".", "-o", "net.onnx"],
+            "cannot be imported: pip install onnxscript (the extra 'onnx' of prnas)",
+        ),
         ([".", "-o", "net", "--format", "tflite"], "tflite"),
         (["."], "--out"),
     ],

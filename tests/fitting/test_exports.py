@@ -41,11 +41,11 @@ def test_without_onnx_there_is_a_python_file_and_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def missing() -> None:
-        raise UserError("ONNX needs onnx: pip install 'prnas[onnx]'")
+        raise UserError("ONNX needs onnx: pip install onnx")
 
     monkeypatch.setattr(exports, "export", Exporter())
     monkeypatch.setattr(exports, "check_onnx", missing)
     said: list[str] = []
     model: Any = None
     assert list(exports.write_exports(model, tmp_path, said.append)) == ["net.py"]
-    assert said == ["net.onnx is not written: ONNX needs onnx: pip install 'prnas[onnx]'"]
+    assert said == ["net.onnx is not written: ONNX needs onnx: pip install onnx"]

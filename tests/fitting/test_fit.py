@@ -1,4 +1,4 @@
-"""A whole fit on tiny images: its parts, its end, and going on after it was stopped."""
+"""A whole fit on tiny images: its stages, its end, and going on after it was stopped."""
 
 import json
 import os
@@ -88,14 +88,14 @@ def test_card_and_page_are_there_and_escape_names(whole: Path) -> None:
 
 
 class Ends(Listener):
-    """Ends the process, as it were, when a part begins; or sends it a signal, as Ctrl-C does."""
+    """Ends the process, as it were, when a stage begins; or sends it a signal, as Ctrl-C does."""
 
-    def __init__(self, part: str, number: int | None = None) -> None:
-        self.part, self.signal = part, number
+    def __init__(self, stage: str, number: int | None = None) -> None:
+        self.stage, self.signal = stage, number
         self.said: list[str] = []
 
-    def on_part(self, name: str, number: int, of: int) -> None:
-        if name == self.part:
+    def on_stage(self, name: str, number: int, of: int) -> None:
+        if name == self.stage:
             if self.signal is None:
                 raise InterruptedError
             os.kill(os.getpid(), self.signal)

@@ -12,7 +12,7 @@ from prnas.models.latency import (
     measure_in_turns,
     measure_latencies,
     num_samples,
-    places,
+    sized_operations,
 )
 from prnas.space.costs import Costs
 from prnas.space.final_network import FinalNetwork
@@ -66,7 +66,7 @@ def test_short_calls_are_timed_several_at_a_time() -> None:
 
 
 def test_every_place_of_a_network_is_measured_once() -> None:
-    found = places(NETWORK, [Conv(3), Zero()])
+    found = sized_operations(NETWORK, [Conv(3), Zero()])
     names = [key(*place) for place in found]
     assert len(set(names)) == len(names)
     assert sorted(names) == sorted(
@@ -95,7 +95,7 @@ def test_a_table_tells_of_any_network_of_the_search(network: FinalNetwork, outpu
     )
     table = file.table
     assert set(table.operations) == set(file.measured)
-    assert set(table.operations) == {key(*place) for place in places(network, candidates)}
+    assert set(table.operations) == {key(*place) for place in sized_operations(network, candidates)}
     assert all(one.repeats == 2 for one in file.measured.values())
     assert len(file.checks) == NETWORKS
     costs = Costs(network, table)

@@ -62,7 +62,9 @@ def test_a_node_differs_by_the_weight_times_the_sum_of_its_inputs(execution: Exe
         cell.auxiliary = weight
         return cell(*inputs, mixing, None)
 
-    states = torch.stack([state.whole for state in cell.inputs(inputs[0], inputs[1], None)]).sum(0)
+    states = torch.stack(
+        [state.all_channels for state in cell.inputs(inputs[0], inputs[1], None)]
+    ).sum(0)
     assert relative(node(0.7) - node(0.0), 0.7 * states) < 1e-12
 
 

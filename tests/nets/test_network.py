@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import prnas
 from prnas.nets import network as network_module
-from prnas.nets import plain
+from prnas.nets import plain_network
 from prnas.nets.kernels import batch_norm as normalisation
 from prnas.nets.network import AuxiliaryHead, Network, build, paths
 from prnas.space import zoo
@@ -127,7 +127,7 @@ def test_it_is_the_plain_network(
 ) -> None:
     monkeypatch.setattr(normalisation, "_LARGE", 2)  # so that the faster way is within
     ours = build(zoo.get(name), 4, 6, 5, stem=stem, output=output, auxiliary=True).double()
-    twin = plain.Network(zoo.get(name), 4, 6, 5, stem=stem, output=output).double()
+    twin = plain_network.Network(zoo.get(name), 4, 6, 5, stem=stem, output=output).double()
     twin.load_state_dict(as_plain(ours.state_dict()))
     size = 32 if stem == "cifar" else 224
     images = torch.randn(2, 3, size, size, dtype=torch.float64)
@@ -299,11 +299,9 @@ def test_it_compiles() -> None:
     torch.testing.assert_close(compiled(images), network(images))
 
 
-@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    "layout",
-    [pytest.param(torch.contiguous_format, marks=pytest.mark.slow), torch.channels_last],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_it_trains_compiled(backend: str, layout: torch.memory_format) -> None:
     if backend == "inductor" and shutil.which("c++") is None:
         pytest.skip("inductor needs a C++ compiler")

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from prnas.nets.plain import network_of
+from prnas.nets.plain_network import network_of
 from prnas.nets.proxies import nwot, synflow
 from prnas.space.nasbench201.cells import genotype_of, index_of_string
 from tests.support.settings import SMALL_GENOTYPE

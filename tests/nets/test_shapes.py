@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from prnas.config.choices import Execution
-from prnas.nets import plain
+from prnas.nets import plain_network
 from prnas.nets.network import build
 from prnas.nets.removal import CandidateIndex, ImageScores, scores_without
 from prnas.nets.search_cell import ActiveCell
@@ -146,7 +146,7 @@ def test_the_final_network_is_the_plain_one_and_as_large_as_counted(data: st.Dat
     )
     cells = data.draw(st.sampled_from([3, 6] if shape.network == "residual" else [3, 4, 6]))
     ours = build(genotype, 4, cells, 5, output=output, auxiliary=True).double()
-    twin = plain.Network(genotype, 4, cells, 5, output=output).double()
+    twin = plain_network.Network(genotype, 4, cells, 5, output=output).double()
     twin.load_state_dict(as_plain(ours.state_dict()))
     size = data.draw(st.sampled_from([32, 33]))
     images = torch.randn(2, 3, size, 32, dtype=torch.float64)

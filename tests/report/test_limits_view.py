@@ -5,7 +5,8 @@ from random import Random
 import pytest
 
 from prnas.runs.events import SearchResult
-from prnas.runs.records import FitRecord, GenotypeRecord, from_line, to_line
+from prnas.runs.record_lines import from_line, to_line
+from prnas.runs.records import FitRecord, GenotypeRecord
 from prnas.space.costs import Costs
 from prnas.space.final_network import FinalNetwork
 from prnas.space.fitting import NetworkLimits, derive_fitting

@@ -19,16 +19,9 @@ from prnas.report.plain_data import pick, rounded
 from prnas.report.search_view import SearchView
 from prnas.report.training_view import confusion_of
 from prnas.report.view import RunInfo, View, device
+from prnas.runs.record_lines import RecordReader, from_line, to_line
 from prnas.runs.record_versions import header_line
-from prnas.runs.records import (
-    CycleRecord,
-    EpochRecord,
-    Record,
-    RecordReader,
-    TrainedRecord,
-    from_line,
-    to_line,
-)
+from prnas.runs.records import CycleRecord, EpochRecord, Record, TrainedRecord
 from prnas.space import zoo
 from prnas.space.analysis.distance import edit_distance
 from prnas.space.analysis.statistics import kernel_shares, type_shares

@@ -7,8 +7,9 @@ import pytest
 from prnas.report import tensorboard
 from prnas.report.default_callbacks import TensorboardCallback, with_default_callbacks
 from prnas.report.tensorboard import TensorboardWriter, cycle_scalars
+from prnas.runs.record_lines import to_line
 from prnas.runs.record_versions import header_line
-from prnas.runs.records import CycleRecord, to_line
+from prnas.runs.records import CycleRecord
 from tests.support.synthetic_search import epoch_record, events, play, quick, start_of
 
 proto = pytest.importorskip("tensorboardX.proto.event_pb2")

@@ -14,7 +14,8 @@ from torch.nn import functional as F
 from prnas.data.augment_mixup import mixup
 from prnas.retraining.api import resume, start
 from prnas.retraining.loss import Loss, balanced_weights
-from prnas.runs.records import TrainedRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import TrainedRecord
 from prnas.runs.run import Stopped
 from tests.support.settings import small_training
 from tests.support.watching import Watch, assert_same_run, folder_of

@@ -25,7 +25,8 @@ from prnas.retraining.retraining import Retraining, learning_rate
 from prnas.retraining.seeds import resume_seeds, start_seeds
 from prnas.runs.attempt import Outcome
 from prnas.runs.preparation import seed_for, torch_generator
-from prnas.runs.records import EpochRecord, TrainedRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EpochRecord, TrainedRecord
 from prnas.runs.session import Stopped
 from prnas.space import zoo
 from prnas.space.genotype import Genotype

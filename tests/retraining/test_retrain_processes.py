@@ -10,7 +10,8 @@ import torch
 
 from prnas.models.model import load
 from prnas.retraining.api import start
-from prnas.runs.records import EpochRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EpochRecord
 from tests.support.in_process import Cli
 from tests.support.pages import data_of
 from tests.support.real_processes import good, killed_and_resumed, stopped_by, write_config
@@ -57,6 +58,7 @@ def test_a_signal_saves_and_says_how_to_go_on(
     assert_same_run(run, reference)
 
 
+@pytest.mark.slow
 def test_two_processes_train_one_model(images: Path, tmp_path: Path) -> None:
     """Two seeds in two processes: Fabric launches them once."""
     config = small_training(

@@ -13,7 +13,8 @@ import prnas
 from prnas.io.errors import UserError
 from prnas.models.model import load
 from prnas.retraining.api import resume, start
-from prnas.runs.records import TrainedRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import TrainedRecord
 from prnas.runs.run import Stopped
 from tests.support.in_process import Cli
 from tests.support.settings import small_training, write_images

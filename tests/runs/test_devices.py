@@ -18,8 +18,8 @@ from prnas.nets import devices
 from prnas.retraining.retraining import Retraining
 from prnas.runs import run
 from prnas.runs.batch_size import CpuProbe
+from prnas.runs.context import RunContext
 from prnas.runs.processes import Processes
-from prnas.runs.run import RunContext
 from prnas.runs.signals import stop_signals
 from prnas.searching.search import Search
 from tests.support.settings import small_config, small_training

@@ -1,5 +1,6 @@
 """NaN and infinity, wherever they come from: caught within a step, located, and never saved."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,10 @@ def spoil(tensor: Tensor, value: float) -> None:
         tensor[(0,) * tensor.ndim] = value
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-@pytest.mark.parametrize("where", ["weight", "architecture", "momentum"])
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [("weight", math.nan), ("architecture", math.inf), ("momentum", -math.inf)],
+)
 def test_in_the_state_of_a_search(
     where: str, value: float, running: Running, images: Path, tmp_path: Path, reference: Path
 ) -> None:

@@ -25,8 +25,8 @@ from prnas.retraining import seeds
 from prnas.runs.checkpoint import CHECKSUMS, RECORDS, STATE, TENSORS
 from prnas.runs.integrity import config_digest, newest_state, read_config_data
 from prnas.runs.named import genotype_and_data
+from prnas.runs.record_lines import read_records, to_line
 from prnas.runs.record_versions import header_line
-from prnas.runs.records import read_records, to_line
 from prnas.searching import api as searching
 from prnas.space.genotype import Genotype
 from tests.support.in_process import Cli

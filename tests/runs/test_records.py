@@ -7,17 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prnas.io.errors import FormatError
+from prnas.runs.record_lines import from_line, read_records, to_line
 from prnas.runs.record_versions import header_line
-from prnas.runs.records import (
-    BatchRecord,
-    CycleRecord,
-    EpochRecord,
-    GenotypeRecord,
-    Record,
-    from_line,
-    read_records,
-    to_line,
-)
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, GenotypeRecord, Record
 from prnas.space import zoo
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype

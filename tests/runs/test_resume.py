@@ -25,7 +25,9 @@ from tests.support.settings import small_config, write_images
 from tests.support.watching import Shaky, Watch, assert_same_run, folder_of, stopped
 
 
-@pytest.mark.parametrize("at", [1, 6, 7, 16])
+@pytest.mark.parametrize(
+    "at", [pytest.param(1, marks=pytest.mark.slow), 6, 7, pytest.param(16, marks=pytest.mark.slow)]
+)
 def test_a_stopped_search_goes_on_bit_for_bit(
     images: Path, tmp_path: Path, at: int, reference: Path
 ) -> None:

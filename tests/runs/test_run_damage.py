@@ -109,8 +109,7 @@ def test_a_folder_that_goes_away_in_the_midst_of_a_checkpoint(
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("number", [2, 11])
-@pytest.mark.parametrize("problem", [errno.ENOSPC, errno.EROFS])
+@pytest.mark.parametrize(("problem", "number"), [(errno.ENOSPC, 11), (errno.EROFS, 2)])
 def test_a_disk_that_takes_no_more_is_told_and_the_run_goes_on(
     images: Path,
     tmp_path: Path,

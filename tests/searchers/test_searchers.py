@@ -76,3 +76,19 @@ def test_a_state_is_of_one_kind() -> None:
     state = RandomSearch(SPACES["darts"], Random(0)).state()
     with pytest.raises(ValueError, match="the state is of 'random', not of 'evolution'"):
         KINDS["evolution"](SPACES["darts"], Random(0)).load_state(state)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_settled_comes_whatever_the_scores_are(kind: str) -> None:
+    searcher, scores = KINDS[kind](SPACES["nasbench201"], Random(1)), Random(2)
+    most_settled = 1
+    while searcher.num_evaluations < 60:
+        if searcher.num_evaluations % 3:
+            searcher.ask()  # Asking before changes nothing.
+        before = searcher.state()
+        settled = searcher.upcoming(7)
+        assert searcher.state() == before
+        most_settled = max(most_settled, len(settled))
+        assert asked(searcher, len(settled), lambda _: scores.random()) == settled
+    several = {"random", "evolution", "evolution by morphisms", "local search", "halving"}
+    assert (most_settled > 1) == (kind in several)

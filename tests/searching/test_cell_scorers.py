@@ -5,17 +5,21 @@ import re
 import signal
 from pathlib import Path
 from random import Random
+from statistics import stdev
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from prnas.config.search import SearchConfig
-from prnas.io.errors import FormatError
+from prnas.io.errors import FormatError, UserError
 from prnas.report.read_run import read_view
+from prnas.runs.records import EvaluationRecord
 from prnas.runs.run import Stopped
 from prnas.searchers.base import Proposal
 from prnas.searching.api import resume, start
 from prnas.searching.cell_scorers import ShortTraining, TrainingScorer
+from prnas.searching.training_pool import TrainingPool
 from prnas.space.genotype import Genotype
 from prnas.space.network_size import network_size
 from tests.support.settings import small_config
@@ -166,7 +170,6 @@ def test_a_proxy_that_is_minus_infinity_is_the_worst_score(
     ("scorer", "overrides", "words"),
     [
         ("proxy", ["searcher.method=halving"], "'halving' gives cells a share of a training"),
-        ("training", ["compute.devices=2"], "one cell after the other, in one process"),
         ("training", ["searcher.training.network.cells=4"], "searcher.training: cells must be"),
         ("training", ["searcher.training.training.keep=best"], "that of the last epoch"),
         ("proxy", ["searcher.proxy.cells=4"], "searcher.proxy: cells must be"),
@@ -196,3 +199,52 @@ def test_a_recipe_says_how_to_train(images: Path) -> None:
     assert config.searcher.training.training.epochs == 2
     again = SearchConfig.from_data(config.to_data())
     assert again == config
+
+
+def test_several_trainings_at_once_change_no_score(images: Path, tmp_path: Path) -> None:
+    """Nor do repeated scores of the best, which tell how much they vary."""
+    overrides = ("searcher.repeats=2", "searcher.budget.evaluations=3")
+    alone = start(scored(images, "training", "random", *overrides), runs=None)
+    config = scored(images, "training", "random", *overrides, "compute.devices=2")
+    result = start(config, runs=tmp_path, name="two")
+    assert result.genotype == alone.genotype
+
+    def scores(evaluations: tuple[EvaluationRecord, ...]) -> list[EvaluationRecord]:
+        return [record.model_copy(update={"seconds": 0.0}) for record in evaluations]
+
+    assert scores(result.evaluations) == scores(alone.evaluations)
+    *searched, again, last = result.evaluations
+    assert [record.stage for record in searched] == ["search"] * 3
+    assert (again.stage, last.stage, again.number, last.number) == ("repeat", "repeat", 4, 5)
+    assert again.genotype == last.genotype == result.genotype.to_json()
+    assert again.score != last.score, "each has a seed of its own"
+    noise = read_view(tmp_path / "two").data()["searcher"]["noise"]
+    best = max(record.score for record in searched)
+    assert noise["cells"] == 1
+    assert noise["deviation"] == pytest.approx(stdev([best, again.score, last.score]), rel=1e-3)
+
+
+def test_a_lost_process_and_a_signal_end_the_waiting(images: Path) -> None:
+    pool = TrainingPool(scored(images, "training", "random", "compute.devices=2"), lambda _: None)
+    cell = Proposal(pool.config.cell_space.draw(Random(3)))
+    try:
+        pool.signals = SimpleNamespace(number=15)  # pyright: ignore[reportAttributeAccessIssue]
+        with pytest.raises(Stopped):
+            pool.score(cell, 1)
+        pool.signals = SimpleNamespace(number=0)  # pyright: ignore[reportAttributeAccessIssue]
+        pool.expect([(cell, 1)])
+        (trainer,) = pool._trainers
+        trainer._process.kill()
+        with pytest.raises(UserError, match=r"has ended unexpectedly.*fewer"):
+            pool.score(cell, 1)
+    finally:
+        pool.close()
+    assert not trainer._process.is_alive()
+
+
+@pytest.mark.parametrize("scorer", ["table", "proxy"])
+def test_only_trainings_run_at_once_and_vary(images: Path, scorer: str) -> None:
+    with pytest.raises(
+        FormatError, match=r"takes one cell after the other.*searcher\.repeats: only"
+    ):
+        scored(images, scorer, "random", "compute.devices=2", "searcher.repeats=1")

@@ -14,14 +14,8 @@ from prnas.config.search import SearchConfig
 from prnas.io.errors import FormatError, UserError
 from prnas.report.read_run import read_view
 from prnas.runs.named import config_of
-from prnas.runs.records import (
-    EvaluationRecord,
-    GenotypeRecord,
-    TruthRecord,
-    from_line,
-    read_records,
-    to_line,
-)
+from prnas.runs.record_lines import from_line, read_records, to_line
+from prnas.runs.records import EvaluationRecord, GenotypeRecord, TruthRecord
 from prnas.runs.run import Stopped
 from prnas.searching.api import resume, start
 from prnas.space.genotype import Genotype

@@ -203,3 +203,14 @@ def test_it_learns_what_is_rewarded(update: Literal["reinforce", "ppo"]) -> None
             cell = made.ask()
             made.tell(cell, pools(cell))
         assert mean(made) > before + 0.05
+
+
+def test_a_batch_is_settled_before_its_scores_are_known() -> None:
+    settings = ControllerConfig(batch=4, hidden=5)
+    searcher, scores = ControllerSearch(SPACES["two inputs"], Random(0), settings), Random(1)
+    for expected in (4, 4, 4):
+        settled = searcher.upcoming(9)
+        assert len(settled) == expected
+        for proposal in settled:
+            assert searcher.proposal == proposal
+            searcher.tell(proposal.genotype, scores.random())

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from prnas.io.errors import FormatError
-from prnas.runs.records import CycleRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import CycleRecord
 from prnas.runs.run import Stopped
 from prnas.searching import search as search_module
 from prnas.searching.api import resume, start

@@ -15,9 +15,11 @@ from prnas.nets.cell_paths import active_of_cells, cell_scores
 from prnas.report.plots import plots_of
 from prnas.report.read_run import read_view
 from prnas.runs.batch_size import CpuProbe
+from prnas.runs.context import RunContext
 from prnas.runs.processes import Processes
-from prnas.runs.records import EpochRecord, read_records
-from prnas.runs.run import RunContext, Stopped
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EpochRecord
+from prnas.runs.run import Stopped
 from prnas.searching import cell_accuracy
 from prnas.searching.api import resume, start
 from prnas.searching.cell_accuracy import BatchAccuracy
@@ -142,7 +144,7 @@ def test_the_controller_learns_after_each_epoch_but_grace_epochs(
     assert {"controller-entropy", "controller-score", "controller-baseline"} <= drawn
 
 
-@pytest.mark.parametrize("update", ["reinforce", "ppo"])
+@pytest.mark.parametrize("update", [pytest.param("reinforce", marks=pytest.mark.slow), "ppo"])
 def test_stopped_while_the_controller_learns_it_goes_on_bit_for_bit(
     images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: str
 ) -> None:

@@ -15,7 +15,8 @@ from prnas.nets import search_cell
 from prnas.nets.supernet import build_supernet
 from prnas.runs.names import DECISIONS
 from prnas.runs.processes import Processes
-from prnas.runs.records import ExecutionRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import ExecutionRecord
 from prnas.runs.run import Stopped
 from prnas.searching import execution
 from prnas.searching.api import resume, start
@@ -136,7 +137,7 @@ def test_the_faster_way_goes_on(plain_is_faster: tuple[Path, Watch]) -> None:
 
 
 @pytest.mark.usefixtures("measured")
-@pytest.mark.parametrize("at", [2, 5, 6, 15])
+@pytest.mark.parametrize("at", [2, 6])  # while it measures, and after the decision
 def test_a_resumed_search_repeats_the_decision(
     images: Path,
     tmp_path: Path,

@@ -11,7 +11,8 @@ import prnas
 from prnas.config.search import SearchConfig
 from prnas.io.errors import UserError
 from prnas.runs.events import Callback, SearchResult
-from prnas.runs.records import GenotypeRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import GenotypeRecord
 from prnas.runs.run import Stopped
 from prnas.searching.api import resume, start
 from prnas.space.final_network import FinalNetwork

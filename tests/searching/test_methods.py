@@ -19,9 +19,9 @@ from prnas.config.search import SearchConfig
 from prnas.data.dataset import load
 from prnas.runs.attempt import Outcome, attempt
 from prnas.runs.batch_size import CpuProbe
+from prnas.runs.context import RunContext
 from prnas.runs.events import Callback, StepEvent
 from prnas.runs.processes import Processes
-from prnas.runs.run import RunContext
 from prnas.searching.api import resume, start
 from prnas.searching.search import Search
 from prnas.searching.steps import step_costs

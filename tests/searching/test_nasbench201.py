@@ -11,7 +11,8 @@ import prnas
 from prnas.config.search import SearchConfig
 from prnas.report.read_run import read_view
 from prnas.runs.named import config_of as config_of_name
-from prnas.runs.records import GenotypeRecord, TruthRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import GenotypeRecord, TruthRecord
 from prnas.searching.api import resume, start
 from prnas.space.analysis.sampling import random_genotype
 from prnas.space.nasbench201 import table

@@ -25,7 +25,10 @@ def config_of(images: Path, **changes: Any) -> SearchConfig:
     return small_config(images, architecture=SAMPLED, network={"nodes": 2}, **changes)
 
 
-def test_a_stopped_search_goes_on_bit_for_bit(images: Path, tmp_path: Path) -> None:
+def test_a_stopped_search_goes_on_bit_for_bit(
+    images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prnas.searching.path_worth.LEAST_GROUPS", 2)
     settings = config_of(images)
     whole = start(settings, runs=tmp_path, name="whole")
     stop = Watch(9, lambda: os.kill(os.getpid(), signal.SIGTERM))

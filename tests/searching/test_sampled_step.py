@@ -53,8 +53,15 @@ def registered() -> Iterator[None]:
     del steps._CLASSES[SampledStep.name]
 
 
-@pytest.mark.parametrize("execution", ["fused", "plain"])
-@pytest.mark.parametrize("at", [2, 9])  # before all weights have a momentum, and later
+@pytest.mark.parametrize(
+    ("at", "execution"),
+    [  # before all weights have a momentum, and later
+        pytest.param(2, "fused", marks=pytest.mark.slow),
+        (2, "plain"),
+        (9, "fused"),
+        pytest.param(9, "plain", marks=pytest.mark.slow),
+    ],
+)
 def test_a_stopped_search_goes_on_bit_for_bit(
     images: Path, tmp_path: Path, execution: str, at: int
 ) -> None:

@@ -11,8 +11,8 @@ from prnas.config.sections import ComputeConfig
 from prnas.data.dataset import load
 from prnas.runs.attempt import attempt
 from prnas.runs.batch_size import CpuProbe
+from prnas.runs.context import RunContext
 from prnas.runs.processes import Processes
-from prnas.runs.run import RunContext
 from prnas.searching.search import Search
 from tests.support.settings import small_config
 

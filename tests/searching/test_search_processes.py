@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from prnas.config.search import SearchConfig
-from prnas.runs.records import EpochRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EpochRecord
 from tests.support.real_processes import (
     finish,
     good,
@@ -96,6 +97,7 @@ def check_twice_the_batch(config: SearchConfig, runs: Path) -> None:
         assert torch.allclose(found, expected, rtol=1e-4, atol=1e-6), name
 
 
+@pytest.mark.slow
 def test_two_machines_are_one_with_twice_the_batch(images: Path, tmp_path: Path) -> None:
     """Two launchers, each with a process of the same search, as on two machines; here on one."""
     config = two_process_config(images)

@@ -30,7 +30,7 @@ def shaped_config(images: Path, /, shape: Any = "nasbench201", **changes: Any) -
     return SearchConfig.from_data({**config, "network": network})
 
 
-@pytest.mark.parametrize("at", [4, 9])
+@pytest.mark.parametrize("at", [pytest.param(4, marks=pytest.mark.slow), 9])
 def test_a_stopped_search_goes_on_bit_for_bit(images: Path, tmp_path: Path, at: int) -> None:
     config = shaped_config(images)
     whole = start(config, runs=tmp_path, name="whole")

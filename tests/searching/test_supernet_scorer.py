@@ -9,7 +9,8 @@ import torch
 
 from prnas.config.search import SearchConfig
 from prnas.nets.cell_paths import cell_scores
-from prnas.runs.records import EvaluationRecord, TruthRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EvaluationRecord, TruthRecord
 from prnas.runs.run import Stopped
 from prnas.searching import cell_accuracy
 from prnas.searching.api import resume, start

@@ -11,7 +11,7 @@ from prnas.config.search import SearchConfig
 from prnas.runs.events import StepEvent
 from prnas.runs.named import config_of
 from prnas.runs.records import CycleRecord
-from prnas.runs.run import seconds_left, speed_of
+from prnas.runs.time_left import seconds_left, speed_of
 from prnas.searching.search import Search
 from prnas.searching.time_left import pool_costs, work_of_epochs
 from prnas.space.edge_pool import EdgePool

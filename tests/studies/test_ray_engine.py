@@ -112,6 +112,7 @@ def test_stopping_lets_jobs_save_and_forgets_those_without_room(
     assert not any(is_locked(job.lock) for job in jobs)
 
 
+@pytest.mark.slow
 def test_a_killed_study_leaves_nothing(address: str, tmp_path: Path) -> None:
     """Its jobs save and end, and so does the process that spoke to Ray."""
     program = (
@@ -224,5 +225,5 @@ def test_a_wrong_address_in_the_environment_is_named(monkeypatch: pytest.MonkeyP
 
 def test_a_missing_ray_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=r"pip install 'prnas\[ray\]'"):
+    with pytest.raises(UserError, match="pip install ray "):
         ray_engine.start_ray(study())

@@ -56,7 +56,7 @@ def results(**errors: list[float]) -> StudyResults:
 
 def test_rows_pairs_and_ranks() -> None:
     known = results()
-    assert known.whole
+    assert known.complete
     assert [row.summary.mean for row in known.rows if row.summary] == pytest.approx(
         [0.012, 0.032, 0.0125]
     )
@@ -217,7 +217,7 @@ def test_cells_are_judged_by_the_table() -> None:
     }
     known = results_of(plan, states)
     assert known.metric == "true_error"
-    assert known.whole
+    assert known.complete
     assert known.rows[0].errors == pytest.approx([1 - 0.94363] * 5, abs=2e-5)
     drawn = [plan.rows[1].genotype(seed) for seed in range(6)]
     truths = [truth_of(cell) for cell in drawn if cell is not None]

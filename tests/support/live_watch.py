@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from prnas.runs.records import Record, to_line
+from prnas.runs.record_lines import to_line
+from prnas.runs.records import Record
 
 
 class Watching:

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from prnas.config.choosing import ImageFacts
-from prnas.fitting.configs import FOUND, PLAIN_NETWORK, ZOO, Contender
+from prnas.fitting.configs import PLAIN_NETWORK, SEARCHED, ZOO, Contender
 from prnas.fitting.folder import FitFolder, FitState
 from prnas.fitting.measure import Meter
 from prnas.fitting.plan import Plan, Rung, SearchPlan, SearchTimes, StepTimes, Task, TrainingPlan
 from prnas.fitting.request import Request
 from tests.support.settings import SMALL_GENOTYPE, small_config
 
-NAMES = (FOUND, ZOO, PLAIN_NETWORK)
+NAMES = (SEARCHED, ZOO, PLAIN_NETWORK)
 TIMES = StepTimes(0.4, 0.0, 0.0, 0.0)
 IMAGES = 36  # To train with: 12 of each class.
 CYCLES = [
@@ -52,7 +52,7 @@ def made_state(images: Path) -> FitState:
     plain = {"stem": "cifar", "output": "concat", "auxiliary_weight": 0.0, "drop_path": 0.0}
     plain |= {"kind": "resnet", "cells": 3, "channels": 4}
     contenders = {
-        FOUND: Contender(FOUND, "found by the search", None, small),
+        SEARCHED: Contender(SEARCHED, "found by the search", None, small),
         ZOO: Contender(ZOO, "a small cell, published", SMALL_GENOTYPE, small),
         PLAIN_NETWORK: Contender(PLAIN_NETWORK, "resnet8, plain, 4 channels", None, plain),
     }

@@ -11,7 +11,7 @@ import prnas
 SOURCE = Path(prnas.__file__).parent
 VERSION, FIELD, VALUE = "99.0.0", "newer_field", 7
 # All classes with fields of these files, and single classes elsewhere.
-WHOLE_FILES = ("config/*.py", "runs/records.py")
+WHOLE_FILES = ("config/*.py", "runs/records.py", "runs/record_lines.py")
 CLASSES = {
     **{"space/schedule.py": {"Cycle", "Schedule"}, "space/setting.py": {"Limits", "Setting"}},
     **{"models/card.py": {"ModelCard"}, "runs/state.py": {"Position"}},

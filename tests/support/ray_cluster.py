@@ -27,8 +27,8 @@ sys.stdin.read()
 def need_ray() -> None:
     if importlib.util.find_spec("ray") is None:
         if os.environ.get(NEEDED):
-            pytest.fail("Ray is missing: pip install 'prnas[ray]'", pytrace=False)
-        pytest.skip("Ray is not installed: pip install 'prnas[ray]'")
+            pytest.fail("Ray is missing: pip install ray", pytrace=False)
+        pytest.skip("Ray is not installed: pip install ray")
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from random import Random
 from typing import Any
 
 from prnas.io.yaml_files import dump_yaml
+from prnas.runs.record_lines import to_line
 from prnas.runs.record_versions import header_line
-from prnas.runs.records import EpochRecord, GenotypeRecord, Record, Score, TrainedRecord, to_line
+from prnas.runs.records import EpochRecord, GenotypeRecord, Record, Score, TrainedRecord
 from prnas.space import zoo
 from prnas.space.shape import DARTS
 from tests.support.settings import GENOTYPE201

@@ -21,7 +21,7 @@ class WarmJob:
     def __init__(
         self, command: Sequence[str], *, stdout: IO[bytes], env: Mapping[str, str], **_: Any
     ) -> None:
-        _, *words = command  # without the interpreter
+        words = command[1:]  # without the interpreter
         # Without its study's end of a pipe, a job does not look for it.
         environment = {key: value for key, value in env.items() if key != LIFELINE}
         with _ASKING:

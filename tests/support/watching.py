@@ -11,14 +11,8 @@ import torch
 
 from prnas.runs.checkpoint import Checkpoints
 from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult, StepEvent
-from prnas.runs.records import (
-    BatchRecord,
-    CycleRecord,
-    EpochRecord,
-    Record,
-    read_records,
-    to_line,
-)
+from prnas.runs.record_lines import read_records, to_line
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, Record
 from prnas.runs.run import Stopped
 from prnas.searching.api import start
 from prnas.space.pools import Pools

@@ -104,6 +104,10 @@ def test_a_log_has_a_line_an_epoch(capsys: pytest.CaptureFixture[str], tmp_path:
     )
     assert "architecture 13.5 %" in epochs[1]
     assert "cycle 1/9: 28 pools of 4 (25 % conv, 50 % pool, 25 % skip); 3 epochs (1 grace)" in lines
+    # What the percentages are of is said once, before them.
+    words = [line.partition(": ")[0] for line in lines[: lines.index(epochs[0])]]
+    start = words.index("weights, architecture")
+    assert words[start : start + 3] == ["weights, architecture", "validation", "grace"]
     assert sum(line.startswith("batch size 64") for line in lines) == 9
     assert sum(line.startswith("  normal: pruned") for line in lines) == 9
     assert all(line == line.rstrip() for line in lines)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from prnas.runs.records import EpochRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EpochRecord
 from tests.support.real_processes import finish, prnas
 from tests.support.watching import assert_same_run, stopped, without_varying
 from torture.ranks import TWO, Blow, Program, check_whole, check_words, disturb, resume

@@ -9,7 +9,10 @@ from tests.support import warm
     "arguments",
     [
         ["kills", "--kills", "2", "--seed", "1"],
-        ["studies", "--kills", "1", "--most", "4", "--engines", "1", "--rows", "1", "--seed", "3"],
+        pytest.param(
+            ["studies", "--kills", "1", "--most", "4", "--engines", "1", "--rows", "1"],
+            marks=pytest.mark.slow,
+        ),
         pytest.param(["fits", "--kills", "3", "--seed", "1"], marks=pytest.mark.slow),
         pytest.param(["disk", "--rounds", "1", "--seed", "1"], marks=pytest.mark.slow),
         pytest.param(["signals", "--signals", "4", "--seed", "1"], marks=pytest.mark.slow),

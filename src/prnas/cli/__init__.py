@@ -13,6 +13,7 @@ from cyclopts import App, CycloptsError, Parameter, UnknownCommandError, UnusedC
 
 import prnas
 from prnas.cli.commands import COMMANDS
+from prnas.cli.examples import epilogue
 from prnas.io.errors import suggestion
 
 USER_ERROR = 2
@@ -72,9 +73,10 @@ app = App(
     result_action="return_value",
     error_formatter=_command_line_error,
     default_parameter=Parameter(negative="", show_default=_default),
+    help_epilogue=epilogue(""),
 )
 for command in COMMANDS:
-    app.command(command, usage=_usage(command))
+    app.command(command, usage=_usage(command), help_epilogue=epilogue(command.__name__))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,24 +5,41 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from prnas.cli import completers
 from prnas.commands import options
 from prnas.commands.options import AsJson, Output
+from prnas.config.choices import Shell
 
 TrainedModel = Annotated[
     Path, Parameter(help="A trained model: its folder, one of its files, or a training's folder.")
 ]
 RunFolder = Annotated[Path, Parameter(help="A run's folder, or a folder of seed-0, seed-1, …")]
 SETTING = Parameter(
+    completer=completers.settings,
     help="darts-like, depth-restricted, unrestricted, nasbench201, nasbench201-growing, or a YAML "
-    "file with limits and initial_pool of your own. Without it, all of them are compared."
+    "file with limits and initial_pool of your own. Without it, all of them are compared.",
 )
 CELL = Parameter(
-    help="'|op~0|+|op~0|op~1|+|op~0|op~1|op~2|', a genotype file, or the folder of a search."
+    completer=completers.cells,
+    help="'|op~0|+|op~0|op~1|+|op~0|op~1|op~2|', a genotype file, or the folder of a search.",
 )
 DATA = Parameter(
+    completer=completers.images,
     help="digits, cifar10, cifar100, fashion-mnist, folder:PATH or npz:PATH. Without it, the sets "
-    "are listed."
+    "are listed.",
 )
+STUDY = Parameter(
+    completer=completers.studies,
+    help="A study that comes with prnas, a YAML file, or the folder of a study.",
+)
+SHELL = Parameter(help="Default: the shell that is running.")
+Genotype = Annotated[str, Parameter(completer=completers.cells)]
+Published = Annotated[str, Parameter(completer=completers.published_cells)]
+Method = Annotated[str, Parameter(completer=completers.methods)]
+AnyRecipe = Annotated[str, Parameter(completer=completers.all_recipes)]
+SearchRecipe = Annotated[str, Parameter(completer=completers.search_recipes)]
+RetrainRecipe = Annotated[str, Parameter(completer=completers.retrain_recipes)]
+Pictures = Annotated[str, Parameter(completer=completers.pictures)]
 
 
 def space(
@@ -34,7 +51,7 @@ def space(
     run(setting, given or options.SpaceOptions())
 
 
-def zoo(name: str | None = None, /, *, as_json: AsJson = False) -> None:
+def zoo(name: Published | None = None, /, *, as_json: AsJson = False) -> None:
     """List the published cells, or show one.
 
     :param name: A published cell; all of them without it.
@@ -51,7 +68,7 @@ def truth(*cells: Annotated[str, CELL], as_json: AsJson = False) -> None:
     run(cells, as_json)
 
 
-def draw(genotype: str, /, *, out: Output = None) -> None:
+def draw(genotype: Genotype, /, *, out: Output = None) -> None:
     """Draw the cells of a genotype.
 
     :param genotype: A published cell's name, a genotype file, or a run's folder.
@@ -62,7 +79,7 @@ def draw(genotype: str, /, *, out: Output = None) -> None:
     run(genotype, out)
 
 
-def recipes(name: str | None = None, /, *, as_json: AsJson = False) -> None:
+def recipes(name: AnyRecipe | None = None, /, *, as_json: AsJson = False) -> None:
     """List the recipes, or print one.
 
     :param name: A recipe to print; all of them without it.
@@ -72,7 +89,7 @@ def recipes(name: str | None = None, /, *, as_json: AsJson = False) -> None:
     run_recipes(name, as_json)
 
 
-def methods(name: str | None = None, /, *, as_json: AsJson = False) -> None:
+def methods(name: Method | None = None, /, *, as_json: AsJson = False) -> None:
     """List the ways to search, what a step of each costs, and where it comes from; or show one.
 
     :param name: A method; all of them without it.
@@ -91,17 +108,21 @@ def data(
     run(name, given or options.DataOptions())
 
 
-def config(recipe: str = "darts-like", /, *, given: options.ConfigOptions | None = None) -> None:
+def config(
+    recipe: AnyRecipe | None = None, /, *, given: options.ConfigOptions | None = None
+) -> None:
     """Print a run's whole config: recipe, overrides and every default.
 
-    :param recipe: A recipe's name, or a YAML file.
+    :param recipe: A recipe's name, or a YAML file. Default: quick; with other images, pictures.
     """
     from prnas.commands.config import run_config
 
     run_config(recipe, given or options.ConfigOptions())
 
 
-def search(recipe: str | None = None, /, *, given: options.SearchOptions | None = None) -> None:
+def search(
+    recipe: SearchRecipe | None = None, /, *, given: options.SearchOptions | None = None
+) -> None:
     """Search for the cells of a network.
 
     :param recipe: A recipe's name, or a YAML file. Default: quick; with other images, pictures.
@@ -111,7 +132,9 @@ def search(recipe: str | None = None, /, *, given: options.SearchOptions | None 
     run(recipe, given or options.SearchOptions())
 
 
-def latency(recipe: str = "darts-like", /, *, given: options.LatencyOptions | None = None) -> None:
+def latency(
+    recipe: SearchRecipe = "darts-like", /, *, given: options.LatencyOptions | None = None
+) -> None:
     """Measure how long operations take in a search's final network, on this device.
 
     :param recipe: The recipe, or YAML file, of the search.
@@ -122,8 +145,8 @@ def latency(recipe: str = "darts-like", /, *, given: options.LatencyOptions | No
 
 
 def retrain(
-    genotype: str | None = None,
-    recipe: str | None = None,
+    genotype: Genotype | None = None,
+    recipe: RetrainRecipe | None = None,
     /,
     *,
     given: options.RetrainOptions | None = None,
@@ -139,22 +162,14 @@ def retrain(
     run(genotype, recipe, given or options.RetrainOptions())
 
 
-def study(
-    study: Annotated[
-        str,
-        Parameter(help="A study that comes with prnas, a YAML file, or the folder of a study."),
-    ],
-    /,
-    *,
-    given: options.StudyOptions | None = None,
-) -> None:
+def study(study: Annotated[str, STUDY], /, *, given: options.StudyOptions | None = None) -> None:
     """Compare recipes by many searches and trainings. Called again, it goes on."""
     from prnas.commands import study as command
 
     command.run(study, given or options.StudyOptions())
 
 
-def fit(pictures: str | None = None, /, *, given: options.FitOptions | None = None) -> None:
+def fit(pictures: Pictures | None = None, /, *, given: options.FitOptions | None = None) -> None:
     """From pictures to a tested model in one go: search, train, compare, test, export.
 
     :param pictures: A folder with a folder of pictures for each class, an npz file, or a set of
@@ -212,9 +227,30 @@ def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> No
     serve(run, given or options.WatchOptions())
 
 
+def doctor(*, given: options.DoctorOptions | None = None) -> None:
+    """Show versions, devices, memory, folders and extras: what works here, and what does not."""
+    from prnas.commands.doctor import run
+
+    run(given or options.DoctorOptions())
+
+
+def completion(
+    shell: Annotated[Shell | None, SHELL] = None,
+    /,
+    *,
+    given: options.CompletionOptions | None = None,
+) -> None:
+    """Let the shell complete commands, options, recipes and cells by the Tab key."""
+    from prnas.cli import app
+    from prnas.commands.completion import run
+
+    run(app, shell, given or options.CompletionOptions())
+
+
 COMMANDS = (
     *(space, zoo, truth, draw, methods, recipes, data, config),
     *(fit, search, latency, retrain, study),
     *(evaluate, predict, export),
     *(report, watch, records),
+    *(doctor, completion),
 )

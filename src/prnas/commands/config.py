@@ -75,7 +75,8 @@ def _print_study(name: str, as_json: bool) -> None:
         print(ready_text(name), end="")
 
 
-def run_config(name: str, options: ConfigOptions) -> None:
+def run_config(name: str | None, options: ConfigOptions) -> None:
+    name = name or named.default_search(options.data)
     settled = named.settle(named.draft_of(name, config_overrides(options), RunConfig))
     data = settled.config.to_data()
     # Comments, which whoever reads the file as a config does not see.

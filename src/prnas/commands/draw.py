@@ -6,6 +6,7 @@ from pathlib import Path
 
 from prnas.drawing.picture import SUFFIXES, Picture, save
 from prnas.io.errors import UserError, cannot
+from prnas.io.extras import how_to_install
 from prnas.runs import named
 from prnas.space import zoo
 from prnas.terminal.output import show
@@ -47,5 +48,5 @@ def check_picture(path: Path) -> None:
     check_target("--picture", path, SUFFIXES)
     if path.suffix.lower() != ".svg" and importlib.util.find_spec("matplotlib") is None:
         raise UserError(
-            "--picture: PNG and PDF need matplotlib: pip install 'prnas[figures]', or write .svg"
+            f"--picture: PNG and PDF need matplotlib: {how_to_install('figures')}; or write .svg"
         )

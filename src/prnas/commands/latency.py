@@ -82,9 +82,9 @@ def run(recipe: str, options: LatencyOptions) -> None:
 def _show(file: LatencyFile, repeats: int) -> None:
     """The network, the device, and how far the table can be trusted."""
     spreads = [
-        (one.upper_quartile - one.lower_quartile) / one.median
-        for one in file.measured.values()
-        if one.median
+        (timing.upper_quartile - timing.lower_quartile) / timing.median
+        for timing in file.measured.values()
+        if timing.median
     ]
     ratios = sorted(check.by_table / check.measured for check in file.checks if check.measured)
     threads = counted(int(file.environment["threads"]), "thread")

@@ -13,7 +13,7 @@ from cyclopts import Parameter, Token
 from prnas.config.choices import Accelerator, DataPart, ExportFormat, Precision, ShapeName
 
 
-def whole(least: int | None = None, most: int | None = None) -> Parameter:
+def whole_number(least: int | None = None, most: int | None = None) -> Parameter:
     """A whole number from `least` to `most`; the library itself would round 1.5."""
 
     def convert(_: object, tokens: Sequence[Token]) -> int:
@@ -29,15 +29,15 @@ def whole(least: int | None = None, most: int | None = None) -> Parameter:
     return Parameter(converter=convert)
 
 
-Whole = Annotated[int, whole()]
-Batch = Annotated[int, whole(1, 1_000_000)]
+WholeNumber = Annotated[int, whole_number()]
+Batch = Annotated[int, whole_number(1, 1_000_000)]
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON, for scripts.")]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", metavar="KEY=VALUE")]
 Output = Annotated[Path | None, Parameter(name=["--out", "-o"])]
 Device = Annotated[
     Accelerator, Parameter(name=["--accelerator", "--device"], help="What to compute on.")
 ]
-Threads = Annotated[Whole | None, Parameter(help="CPU threads.")]
+Threads = Annotated[WholeNumber | None, Parameter(help="CPU threads.")]
 DataRoot = Annotated[str | None, Parameter(help="The folder of downloaded data sets.")]
 
 
@@ -51,7 +51,7 @@ class SpaceOptions(Options):
     """List the operations by morphing distance."""
     graph: Path | None = None
     """Draw the graph of the morphisms to this .svg, .png or .pdf file."""
-    steps: Annotated[int, whole(0, 12)] = 5
+    steps: Annotated[int, whole_number(0, 12)] = 5
     """How many morphing steps to count, 0 to 12."""
     shape: ShapeName | None = None
     """What the cells that are counted look like. Default: those that the setting is for."""
@@ -80,17 +80,17 @@ class DataOptions(Options):
     """The folder with a set's files, and for downloads."""
     sample: Path | None = None
     """Draw augmented samples of the images to this .png file."""
-    image_size: Whole | None = None
+    image_size: WholeNumber | None = None
     """Resize the images to squares of this size."""
     flip: Annotated[bool | None, Parameter(negative="--no-flip")] = None
     """Flip samples at random, or never."""
-    crop_padding: Whole | None = None
+    crop_padding: WholeNumber | None = None
     """Largest shift of samples."""
-    cutout: Whole | None = None
+    cutout: WholeNumber | None = None
     """Side of the square cut out of samples; 0: none."""
     skip_broken: bool = False
     """Leave out images that cannot be read."""
-    seed: Annotated[int, whole(0)] = 0
+    seed: Annotated[int, whole_number(0)] = 0
     """Seed of the samples."""
     as_json: AsJson = False
 
@@ -100,7 +100,7 @@ class RunOptions(Options):
     data: str | None = None
     """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""
     data_root: DataRoot = None
-    seed: Whole | None = None
+    seed: WholeNumber | None = None
     """Seed of all randomness."""
     overrides: Overrides = ()
     """Override a value of the config, e.g. --set seed=5. May be repeated."""
@@ -112,16 +112,18 @@ class RunOptions(Options):
     """Go on with the run in this folder, where it stopped."""
     accelerator: Accelerator | None = None
     """What to compute on."""
-    devices: Whole | None = None
+    devices: WholeNumber | None = None
     """Number of devices, with a process each."""
     precision: Precision | None = None
     """Numeric precision: single, double, or mixed with bfloat16 or (on a GPU) float16."""
-    threads: Whole | None = None
+    threads: WholeNumber | None = None
     """CPU threads of each process."""
     memory_limit: float | None = None
     """GB that each process may use."""
     compile: bool = False
     """Compile with PyTorch: the stem of a search, the cells of a training."""
+    dry_run: bool = False
+    """Say what would be done and, by its first steps, how long it takes. Nothing is written."""
     quiet: bool = False
     """Print only the run's folder, in one line at the end."""
     as_json: Annotated[bool, Parameter(name="--json")] = False
@@ -139,11 +141,10 @@ class SearchOptions(RunOptions):
     """Use less memory and a little more time; the result is the same."""
     picture: Path | None = None
     """Draw the cells to this .svg, .png or .pdf file at the end."""
-    seeds: Whole | None = None
+    seeds: WholeNumber | None = None
     """Search N times, with seeds --seed, --seed + 1, …: a study of one row."""
     max_params: str | None = None
-    """Parameters that the final network may have, e.g. 3M, at the size of the config's `final`:
-    by default 36 channels and 20 cells, unless the recipe says otherwise."""
+    """Parameters that the final network (the config's `final`) may have, e.g. 3M."""
     max_macs: str | None = None
     """Multiply-accumulates for an image that the final network may take, e.g. 500M."""
     max_latency: str | None = None
@@ -156,7 +157,7 @@ class SearchOptions(RunOptions):
 class RetrainOptions(RunOptions):
     start_from: Annotated[str | None, Parameter(name="--from")] = None
     """Start with the weights of this trained model: a training's folder, or an exported one."""
-    seeds: Annotated[int, whole(1)] | None = None
+    seeds: Annotated[int, whole_number(1)] | None = None
     """Train N times, with seeds --seed, --seed + 1, …"""
 
 
@@ -166,7 +167,7 @@ class StudyOptions(Options):
     """List every job and its state; run nothing."""
     dry_run: bool = False
     """Show the plan, how long it takes and what it can show; run and write nothing."""
-    job: Whole | None = None
+    job: WholeNumber | None = None
     """Run this job of --list alone, e.g. as a task of a Slurm array."""
     csv: bool = False
     """Print the results so far as CSV, with a line for each training."""
@@ -185,7 +186,7 @@ class StudyOptions(Options):
     """What runs the jobs: local (default), or ray, on this machine or a cluster."""
     address: str | None = None
     """For --engine ray: a running cluster, as HOST:PORT, or auto for the one of this machine."""
-    slots: Whole | None = None
+    slots: WholeNumber | None = None
     """Number of jobs at the same time. Default: as many as the machine has room for."""
     quiet: bool = False
     """Print only the end."""
@@ -199,7 +200,7 @@ class FitOptions(Options):
     """Look, measure and say what would be done and how long it takes; write nothing."""
     resume: Path | None = None
     """Go on with the fit in this folder, where it stopped."""
-    seed: Whole | None = None
+    seed: WholeNumber | None = None
     """Seed of all randomness."""
     max_params: str | None = None
     """Parameters that the network may have, e.g. 300k."""
@@ -216,7 +217,7 @@ class FitOptions(Options):
     """Name of the fit's folder. Default: fit, time and seed."""
     accelerator: Accelerator | None = None
     """What to compute on."""
-    threads: Whole | None = None
+    threads: WholeNumber | None = None
     """CPU threads."""
     quiet: bool = False
     """Print only the folder."""
@@ -232,7 +233,7 @@ class LatencyOptions(Options):
     """Override a value of the recipe, e.g. --set final.channels=16. May be repeated."""
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("latency.json")
     """The JSON file to write the table to."""
-    repeats: Annotated[int, whole(2, 10_000)] = 20
+    repeats: Annotated[int, whole_number(2, 10_000)] = 20
     """How many times everything is timed; the median counts."""
     accelerator: Device = "auto"
     threads: Threads = None
@@ -263,7 +264,7 @@ class EvaluateOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(Options):
-    top: Annotated[int, whole(1)] = 3
+    top: Annotated[int, whole_number(1)] = 3
     """How many classes to show per image."""
     batch: Batch = 64
     """Batch size."""
@@ -312,7 +313,23 @@ class RecordsOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions(Options):
-    port: Annotated[int, whole(0, 65_535)] | None = None
+    port: Annotated[int, whole_number(0, 65_535)] | None = None
     """The port to listen on; 0: any free port. Default: 8777."""
     host: str = "127.0.0.1"
     """The address to listen on. Default is this machine only; 0.0.0.0 lets others in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions(Options):
+    runs: Path | None = None
+    """The folder that runs will be written to. Default: runs."""
+    data_root: Annotated[Path | None, Parameter(help="The folder of downloaded data sets.")] = None
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompletionOptions(Options):
+    printed: Annotated[bool, Parameter(name="--print")] = False
+    """Print the script; install nothing."""
+    out: Output = None
+    """Write the script to this file, instead of where the shell looks for it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from prnas.commands.options import ReportOptions
 from prnas.io.atomic import write_atomically, write_output
 from prnas.io.errors import UserError, cannot
+from prnas.io.extras import how_to_install
 from prnas.report.html import render
 from prnas.report.page import SEED, write_page
 from prnas.report.read_run import is_run, read_group, read_view, runs_in
@@ -133,7 +134,7 @@ def once(paths: Sequence[Path]) -> list[Path]:
 def _check_figures(folder: Path) -> None:
     """Refuse what cannot work before anything is written."""
     if importlib.util.find_spec("matplotlib") is None:
-        raise UserError("--figures needs matplotlib: pip install 'prnas[figures]'")
+        raise UserError(f"--figures needs matplotlib: {how_to_install('figures')}")
     if folder.exists() and not folder.is_dir():
         raise UserError(f"--figures {folder} is a file; a folder is needed")
 

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from prnas.commands import dry_run
 from prnas.commands.options import RetrainOptions
 from prnas.commands.run_options import (
     RUNS,
     check_run_options,
     config_overrides,
     display_for,
+    nothing_left,
     showing,
 )
 from prnas.config import recipes
@@ -26,10 +28,15 @@ if TYPE_CHECKING:
 def run(genotype: str | None, recipe: str | None, options: RetrainOptions) -> None:
     """Train, and show the progress. All mistakes in the options are found before it starts."""
     check_run_options(options, genotype=genotype, recipe=recipe)
+    if nothing_left(options, "retrain"):
+        return
     settled = None
     if options.resume is None:
         recipe, draft = _draft(genotype, recipe, options)
         settled = named.settle(draft)
+        if options.dry_run:
+            dry_run.show(settled, options)
+            return
 
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.retraining import api, seeds

@@ -11,8 +11,9 @@ from prnas.commands.options import ConfigOptions, RunOptions
 from prnas.config.overrides import typed_overrides
 from prnas.io.errors import UserError
 from prnas.runs import signals
-from prnas.runs.names import check_name, not_resumable
-from prnas.terminal.output import show, visible
+from prnas.runs.named import ended_without_images
+from prnas.runs.names import CONFIG, check_name, not_resumable
+from prnas.terminal.output import show, show_next, visible
 
 if TYPE_CHECKING:
     from prnas.terminal.display import Display
@@ -41,6 +42,11 @@ def _final_overrides(options: RunOptions | ConfigOptions) -> list[str]:
 
 def check_run_options(options: RunOptions, **arguments: str | None) -> None:
     """Refuse options and arguments that do not fit a new run, or one that is resumed."""
+    if options.dry_run and getattr(options, "seeds", None) is not None:
+        raise UserError(
+            "--dry-run is for a single run: leave out --seeds; `prnas study FILE --dry-run` "
+            "measures several"
+        )
     if options.resume is None:
         if options.name is not None:
             check_name(options.name, "--name")
@@ -51,6 +57,7 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
     names = ("data", "data_root", "seed", "seeds", "runs", "name", *FINAL)
     given = [name for name in names if getattr(options, name, None) is not None]
     refused += [f"--{name.replace('_', '-')}" for name in given]
+    refused += ["--dry-run"] if options.dry_run else []
     refused += ["--from"] if getattr(options, "start_from", None) is not None else []
     refused += [f"--set {override}" for override in not_resumable(options.overrides)]
     if refused:
@@ -58,6 +65,27 @@ def check_run_options(options: RunOptions, **arguments: str | None) -> None:
             f"--resume goes on with the run's own config; leave out {', '.join(refused)}. "
             f"Only what it computes on and its checkpoints can change."
         )
+
+
+def nothing_left(options: RunOptions, task: str) -> bool:
+    """Say so if a run has ended and only its images are missing: nobody downloads for nothing."""
+    folder = options.resume
+    if folder is None or options.as_json or not (folder / CONFIG).is_file():
+        return False
+    try:
+        if not ended_without_images(folder, task):
+            return False
+    except UserError:  # Whoever resumes it says what is wrong, or mends it.
+        return False
+    if options.quiet:
+        show(str(folder))
+    else:
+        show(
+            f"{folder} has ended: nothing is left to compute",
+            "(its images are not here; they would be needed only to mend damaged files)",
+        )
+        show_next(f"prnas report {shlex.quote(str(folder))}")
+    return True
 
 
 def display_for(options: RunOptions, title: str = "") -> "Display":

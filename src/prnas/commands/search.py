@@ -3,6 +3,7 @@
 import shlex
 from pathlib import Path
 
+from prnas.commands import dry_run
 from prnas.commands.draw import check_picture, save_picture
 from prnas.commands.options import SearchOptions
 from prnas.commands.run_options import (
@@ -10,6 +11,7 @@ from prnas.commands.run_options import (
     check_run_options,
     config_overrides,
     display_for,
+    nothing_left,
     showing,
 )
 from prnas.config.search import SearchConfig
@@ -29,10 +31,15 @@ def run(recipe: str | None, options: SearchOptions) -> None:
 
         search_seeds.run(recipe or named.default_search(options.data), options)
         return
+    if nothing_left(options, "search"):
+        return
     recipe = recipe or named.default_search(options.data)
     settled = None
     if options.resume is None:
         settled = named.settle(named.draft_of(recipe, overrides, SearchConfig))
+        if options.dry_run:
+            dry_run.show(settled, options, _advice(recipe, settled.config))
+            return
 
     from prnas.report.default_callbacks import with_default_callbacks
     from prnas.searching import api
@@ -65,4 +72,12 @@ def _advice(recipe: str, config: SearchConfig) -> tuple[tuple[str, str], ...]:
     if recipe != "quick" or name == "digits":
         return ()
     better = shlex.join(["prnas", "search", "pictures", "--data", name])
-    return (("mind", f"quick is made for digits; for other images there is `{better}`"),)
+    flips = "flipped" if config.data.flip else "not flipped"
+    shift = config.data.crop_padding
+    return (
+        (
+            "mind",
+            f"quick is made for digits: images are {flips} and shifted by at most {shift} "
+            f"pixels; for other images there is `{better}`",
+        ),
+    )

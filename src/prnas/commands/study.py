@@ -183,7 +183,7 @@ def _end(
     if outcome.signal:
         tell("", "stopped; everything is saved. To go on:", f"  {command}")
         sys.exit(signals.EXIT + outcome.signal)
-    if outcome.failed or not results.whole:
+    if outcome.failed or not results.complete:
         tell("", "when that is mended, go on:", f"  {command}")
         begun = any(state.checkpoint or state.state == "done" for state in outcome.states.values())
         sys.exit(FAILED if begun else NOTHING)

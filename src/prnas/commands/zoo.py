@@ -34,11 +34,11 @@ def run(name: str | None, as_json: bool) -> None:
     rows += [
         [
             name,
-            percent(one.cifar10_error),
-            *("-", "-", str(one.published_parameters), "-"),
-            f"{one.gpu_days:g}",
+            percent(absent.cifar10_error),
+            *("-", "-", str(absent.published_parameters), "-"),
+            f"{absent.gpu_days:g}",
         ]
-        for name, one in zoo.ABSENT.items()
+        for name, absent in zoo.ABSENT.items()
     ]
     show_heading("Published cells")
     headings = ["name", "CIFAR-10", "CIFAR-100", "params", "paper's", "MACs", "days"]
@@ -90,7 +90,7 @@ def _show_genotype(name: str, as_json: bool) -> None:
         *([("cell from", entry.source)] if entry.source else []),
         ("test error", _errors(entry)),
         ("counted", f"{size.parameters:,} parameters, {size.macs:,} multiply-accumulates"),
-        ("published", "; ".join(part for part in (*_published(entry), entry.note) if part)),
+        ("published", "; ".join(fact for fact in (*_published(entry), entry.note) if fact)),
     ]
     show(facts(pairs))
     show_cells(entry.genotype)
@@ -98,20 +98,20 @@ def _show_genotype(name: str, as_json: bool) -> None:
 
 
 def _errors(entry: ZooEntry) -> str:
-    known = (("CIFAR-10", entry.cifar10_error), ("CIFAR-100", entry.cifar100_error))
-    parts = [f"{data} {percent(error)} %" for data, error in known if error is not None]
+    published = (("CIFAR-10", entry.cifar10_error), ("CIFAR-100", entry.cifar100_error))
+    errors = [f"{data} {percent(error)} %" for data, error in published if error is not None]
     if entry.method_error is not None:
-        parts.append(
+        errors.append(
             f"CIFAR-10 {percent(entry.method_error)} %, the mean over the paper's searches"
         )
-    return ", ".join(parts) or "none of this very cell"
+    return ", ".join(errors) or "none of this very cell"
 
 
 def _published(entry: ZooEntry) -> list[str]:
     """Size and days of search, as far as they are known."""
     size, days = entry.published_parameters, entry.gpu_days
-    known = [
+    published = [
         *([f"{size} M parameters"] if size else []),
         *([f"{days:g} GPU days"] if days else []),
     ]
-    return [", ".join(known)]
+    return [", ".join(published)]

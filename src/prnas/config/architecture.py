@@ -232,13 +232,13 @@ def _terms_are_trained(settings: ArchitectureConfig) -> str | None:
         "dirichlet_kl": settings.dirichlet_kl,
         "edge_weights": settings.edge_weights,
     }
-    asked = [name for name, value in terms.items() if value]
-    if settings.step not in UNTRAINED or not asked:
+    names = [name for name, value in terms.items() if value]
+    if settings.step not in UNTRAINED or not names:
         return None
-    has = "have" if len(asked) > 1 else "has"
+    has = "have" if len(names) > 1 else "has"
     return (
         f"step '{settings.step}' trains no architecture weights by gradients, so that "
-        f"{' and '.join(asked)} {has} no effect"
+        f"{' and '.join(names)} {has} no effect"
     )
 
 

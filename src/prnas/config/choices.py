@@ -14,5 +14,7 @@ ShapeName = Literal["darts", "nasbench201"]
 NetworkKind = Literal["cells", "resnet"]
 # What judges candidates: architecture weights, measured worth, or both.
 Scoring = Literal["weights", "removal", "saliency", "blend", "paths"]
+# Shells that have a script for completion.
+Shell = Literal["bash", "zsh", "fish", "powershell"]
 DataPart = Literal["test", "train", "all"]
 ExportFormat = Literal["safetensors", "onnx", "pt2", "python"]

@@ -20,7 +20,7 @@ from prnas.space.setting import SETTINGS, setting_to_data
 BASE = "base"
 MOST_BASES = 20
 # Values that are replaced as a whole: half of one and half of another would be neither.
-_WHOLE = ("space", "genotype", "network.shape", "final.latency")
+_INDIVISIBLE = ("space", "genotype", "network.shape", "final.latency")
 
 
 def read_draft(name: str, task: str = "") -> Draft[RunConfig]:
@@ -29,14 +29,18 @@ def read_draft(name: str, task: str = "") -> Draft[RunConfig]:
         data = _read(name, task, Path(), ())
         own_task = recipes.task_of(data)
         if task and own_task in recipes.KINDS and own_task != task:
-            raise for_another_task(f"'{name:.200}'", own_task, task)
+            raise UserError(for_another_task(f"'{name:.200}'", own_task, task))
         return recipes.draft_from_data(data)
 
 
-def for_another_task(name: str, own_task: str, task: str) -> UserError:
-    return UserError(
-        f"{name} is a recipe for {own_task}; recipes for {task}: {', '.join(recipes.names(task))}"
-    )
+def for_another_task(name: str, own_task: str, task: str) -> str:
+    """What is wrong with a config of another task, and the recipes that could be used."""
+    names = ", ".join(recipes.names(task))
+    return f"{name} is a recipe for {own_task}; recipes for {task}: {names}"
+
+
+def _for(task: str) -> str:
+    return f" for {task}" if task else ""
 
 
 def _read(name: str, task: str, folder: Path, extending: tuple[Path, ...]) -> Any:
@@ -46,7 +50,8 @@ def _read(name: str, task: str, folder: Path, extending: tuple[Path, ...]) -> An
     file = _file(name, folder)
     if file is None:
         names = recipes.names(task)
-        raise UserError(f"no recipe and no file is called '{name:.200}'." + suggestion(name, names))
+        near = suggestion(name, names) or f" Recipes{_for(task)}: {', '.join(names)}."
+        raise UserError(f"no recipe and no file is called '{name:.200}'.{near}")
     chain = (*extending, file.resolve())
     if chain[-1] in extending:
         raise FormatError([f"{' extends '.join(path.name for path in chain)}: a circle"])
@@ -58,15 +63,21 @@ def _read(name: str, task: str, folder: Path, extending: tuple[Path, ...]) -> An
     own = cast(dict[str, Any], data)
     base = own.pop(BASE, None)
     _read_space(own, file.parent)
-    return own if base is None else _extended(base, own, file.parent, chain)
+    wanted = recipes.task_of(own) if "task" in own else task
+    if wanted not in recipes.KINDS:
+        wanted = ""
+    return own if base is None else _extended(base, own, wanted, file.parent, chain)
 
 
-def _extended(base: Any, own: dict[str, Any], folder: Path, chain: tuple[Path, ...]) -> Any:
+def _extended(
+    base: Any, own: dict[str, Any], task: str, folder: Path, chain: tuple[Path, ...]
+) -> Any:
+    """The base with what the file itself says; of this task, if one is given."""
     if not isinstance(base, str):
         raise FormatError([f"{BASE}: must be the name of a recipe or a file, got {base!r:.60}"])
     name = f"{BASE} '{base:.200}'"
     try:
-        data = _read(base, recipes.task_of(own) if "task" in own else "", folder, chain)
+        data = _read(base, task, folder, chain)
     except FormatError as error:
         raise FormatError([f"{name}: {problem}" for problem in error.problems]) from None
     except UserError as error:
@@ -74,9 +85,9 @@ def _extended(base: Any, own: dict[str, Any], folder: Path, chain: tuple[Path, .
     if not isinstance(data, dict):
         raise FormatError([f"{name} holds no config"])
     values = cast(dict[str, Any], data)
-    theirs = recipes.task_of(values)
-    if "task" in own and recipes.task_of(own) != theirs:
-        raise FormatError([f"{name} is for {theirs}, and this file for {recipes.task_of(own)}"])
+    own_task = recipes.task_of(values)
+    if task and own_task in recipes.KINDS and own_task != task:
+        raise FormatError([for_another_task(name, own_task, task)])
     # What a recipe says of itself is not true of what others make of it.
     return merged({key: values[key] for key in values if key != "description"}, own)
 
@@ -87,7 +98,7 @@ def merged(base: Mapping[str, Any], own: Mapping[str, Any], path: str = "") -> d
     for key, value in own.items():
         where, before = f"{path}{key}", result.get(key)
         sections = isinstance(before, dict) and isinstance(value, dict)
-        if sections and where not in _WHOLE:
+        if sections and where not in _INDIVISIBLE:
             value = merged(cast(Any, before), cast(Any, value), f"{where}.")
         result[key] = value
     return result

@@ -229,8 +229,8 @@ class SearchConfig(RunConfig):
         if self.derivation.max_skips_reduction is not None and "reduction" not in shape.roles:
             problems.append("derivation.max_skips_reduction: this shape has no reduction cell")
         if self.counts_costs:
-            found = self.final.problems(shape, network.nodes, network.output)
-            problems += [f"final.{problem}" for problem in found]
+            final_problems = self.final.problems(shape, network.nodes, network.output)
+            problems += [f"final.{problem}" for problem in final_problems]
         if problems:
             raise ValueError("; ".join(problems))
         return self
@@ -265,12 +265,12 @@ class SearchConfig(RunConfig):
         parted = False
         for number, cycle in enumerate(cycles):
             channels = cycle.channels or network.channels
-            parts = cycle.partial_channels or network.partial_channels
-            parted |= parts > 1
-            if channels % parts:
+            groups = cycle.partial_channels or network.partial_channels
+            parted |= groups > 1
+            if channels % groups:
                 problems.append(
                     f"schedule.cycles[{number}]: {channels} channels cannot be parted into "
-                    f"{parts}: channels must be a multiple of partial_channels"
+                    f"{groups}: channels must be a multiple of partial_channels"
                 )
         if parted and self.architecture.auxiliary_skip is not None:
             problems.append(
@@ -309,10 +309,15 @@ class SearchConfig(RunConfig):
                 "searcher.method: 'halving' gives cells a share of a training: set searcher.scorer "
                 "to training"
             )
-        if searcher.without_supernet and self.compute.devices > 1:
+        if searcher.scorer in ("table", "proxy") and self.compute.devices > 1:
             yield (
                 f"compute.devices: searcher.scorer '{searcher.scorer}' takes one cell after the "
                 "other, in one process: set it to 1"
+            )
+        if searcher.repeats and not searcher.by_training:
+            yield (
+                "searcher.repeats: only scores of searcher.scorer 'training' differ when they are "
+                "repeated: set it to 0"
             )
         if searcher.by_table and searcher.proxy.record:
             yield "searcher.proxy.record: proxies need images, and scorer 'table' reads none"
@@ -323,8 +328,8 @@ class SearchConfig(RunConfig):
             built["proxy"] = searcher.proxy.cells
         widest = width(network.output, network.nodes)
         for name, cells in built.items():
-            found = check_network(network.shape, cells, widest)
-            yield from (f"searcher.{name}: {problem}" for problem in found)
+            problems = check_network(network.shape, cells, widest)
+            yield from (f"searcher.{name}: {problem}" for problem in problems)
         if self.final.limits:
             yield "searcher.method: searchers know no limits on the final network; leave them out"
         if searcher.by_supernet and searcher.evolution.mutation == "morphisms":
@@ -337,10 +342,10 @@ class SearchConfig(RunConfig):
             *USUAL["nasbench201"],
         )
         if searcher.by_table and not (fits and set(self.space.initial_pool) <= set(OPERATIONS201)):
-            known = ", ".join(op.label for op in OPERATIONS201)
+            labels = ", ".join(op.label for op in OPERATIONS201)
             yield (
                 "searcher.scorer: the table has only cells of NAS-Bench-201: set network.shape to "
-                f"nasbench201, and space to nasbench201 or a pool of {known}"
+                f"nasbench201, and space to nasbench201 or a pool of {labels}"
             )
 
     @property

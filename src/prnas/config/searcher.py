@@ -169,6 +169,8 @@ class SearcherConfig(Section):
     #: What scores them: a trained supernet, the table of NAS-Bench-201, trainings, or a proxy.
     scorer: Scorer = "supernet"
     budget: BudgetConfig = BudgetConfig(evaluations=100)
+    #: How often the best cell is trained again at the end, to tell how much scores vary.
+    repeats: Annotated[int, Field(ge=0, le=1000)] = 0
     evolution: EvolutionConfig = EvolutionConfig()
     local_search: LocalSearchConfig = LocalSearchConfig()
     reinforce: ReinforceConfig = ReinforceConfig()
@@ -216,11 +218,11 @@ def with_recipe(searcher: Any) -> Any:
     from prnas.config import recipes  # which knows this section
     from prnas.config.retrain import RetrainConfig
 
-    known = recipes.names("retrain")
-    config = recipes.any_draft(name).config if name in known else None
+    names = recipes.names("retrain")
+    config = recipes.any_draft(name).config if name in names else None
     if not isinstance(config, RetrainConfig):
         raise ValueError(
-            f"training: no recipe for a training is called '{name:.60}'.{suggestion(name, known)}"
+            f"training: no recipe for a training is called '{name:.60}'.{suggestion(name, names)}"
         )
     data = config.to_data()
     return {**fields, "training": {key: data[key] for key in ("network", "training")}}

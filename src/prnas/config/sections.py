@@ -153,12 +153,9 @@ class RunConfig(Section):
         """The config in a YAML file, or of a recipe; a `UserError` or `FormatError` says what is
         wrong with it. Values that are left to the images (`auto`) cannot be known here.
         """
-        from prnas.config.files import for_another_task, read_draft
+        from prnas.config.files import read_draft
 
-        draft = read_draft(str(file))
-        if not isinstance(draft.config, cls):
-            task = cls.model_fields["task"].default
-            raise for_another_task(f"'{file!s:.200}'", draft.config.task, task)
+        draft = read_draft(str(file), cls.model_fields["task"].default)
         own = cls.draft(draft.to_data(), overrides)
         if own.open:
             raise UserError(
@@ -173,8 +170,8 @@ class RunConfig(Section):
         plain, keys = set_apart({} if data is None else data)
         config = cls._validated(plain)
         if overrides:
-            whole = Draft(config, keys).to_data()
-            plain, keys = set_apart(apply_overrides(whole, overrides, cls._write_out_names))
+            values = Draft(config, keys).to_data()
+            plain, keys = set_apart(apply_overrides(values, overrides, cls._write_out_names))
             config = cls._validated(plain)
         return Draft(config, keys)
 

@@ -39,6 +39,6 @@ def mixup(
     source = Random(int(torch.randint(2**62, (), generator=generator)))
     drawn = [source.betavariate(alpha, alpha) for _ in range(total)][offset : offset + number]
     shares = torch.tensor([max(share, 1 - share) for share in drawn], dtype=images.dtype)
-    partners, shares = (to_device(one, images.device) for one in (partners, shares))
+    partners, shares = (to_device(tensor, images.device) for tensor in (partners, shares))
     own = shares[:, None, None, None]
     return Mixed(images * own + images[partners] * (1 - own), partners, shares)

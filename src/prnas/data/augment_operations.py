@@ -16,13 +16,13 @@ _LUMA = (19_595, 38_470, 7_471)
 
 def grey(images: Tensor) -> Tensor:
     """The brightness of each pixel, n x 1 x H x W, int32."""
-    whole = images.int()
+    integers = images.int()
     if images.shape[1] == 3:
-        red, green, blue = whole.unbind(1)
+        red, green, blue = integers.unbind(1)
         weighed = red * _LUMA[0] + green * _LUMA[1] + blue * _LUMA[2]
         return ((weighed + 2**15) >> 16)[:, None]
     channels = images.shape[1]
-    return ((2 * whole.sum(1, keepdim=True) + channels) // (2 * channels)).int()
+    return ((2 * integers.sum(1, keepdim=True) + channels) // (2 * channels)).int()
 
 
 def blend(base: Tensor, images: Tensor, factors: Tensor) -> Tensor:

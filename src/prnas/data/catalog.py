@@ -160,6 +160,13 @@ def default_root() -> Path:
     return user_cache_path("prnas", appauthor=False) / "data"
 
 
+def is_absent(name: str, root: str | None) -> bool:
+    """Whether a set would have to be downloaded; `root` is the config's."""
+    if name not in SPECS:
+        return False
+    return find(SPECS[name], default_root() if root is None else Path(root).expanduser()) is None
+
+
 def find(spec: CifarSpec | IdxSpec, root: Path) -> Path | None:
     """The folder in `root`, or `root` itself, that holds all of a set's unpacked files."""
     for folder in (root / spec.folder, root):

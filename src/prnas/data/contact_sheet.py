@@ -96,7 +96,7 @@ def _image(pixels: Tensor, size: tuple[int, int]) -> Image.Image:
 def plain(letter: str) -> str:
     """A letter without its accents, if that is ASCII: the font has no others, and draws a box."""
     letters = unicodedata.normalize("NFKD", letter)
-    base = "".join(one for one in letters if not unicodedata.combining(one))
+    base = "".join(character for character in letters if not unicodedata.combining(character))
     return base if base and base.isascii() else letter
 
 

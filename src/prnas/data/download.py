@@ -33,7 +33,8 @@ def download(wanted: Download, folder: Path, say: Callable[[str], None], otherwi
                 _fetch(wanted, target, otherwise)
     except OSError as error:
         raise UserError(
-            f"cannot write to {folder}: {error.strerror or error}. {otherwise}"
+            f"cannot write to {folder}: {error.strerror or error}. Choose another folder by "
+            f"--data-root (data.root) or {ROOT_VARIABLE}"
         ) from None
     return target
 

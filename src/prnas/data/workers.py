@@ -54,7 +54,11 @@ def _explained() -> Generator[None]:
 def _begin(reader: ImageReader) -> None:
     global _reader
     _reader = reader
-    # These signals go to all processes of a job, but the parent may need images until it stops.
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """Leave signals to the parent, which needs its workers until it stops; then end with it."""
     for name in ("SIGINT", "SIGTERM", "SIGUSR1"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)

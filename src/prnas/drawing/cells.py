@@ -51,10 +51,10 @@ def _beside(panels: Mapping[str, Panel]) -> Panel:
     x, bottom = 0.0, 0.0
     for caption, panel in panels.items():
         centered = panel.moved(0.0, (height - panel.height) / 2)
-        whole = captioned(Panel(panel.width, height, centered), caption)
-        items += whole.moved(x, 0.0)
-        x += whole.width + PANEL_GAP
-        bottom = whole.height
+        titled = captioned(Panel(panel.width, height, centered), caption)
+        items += titled.moved(x, 0.0)
+        x += titled.width + PANEL_GAP
+        bottom = titled.height
     return Panel(x - PANEL_GAP, bottom, tuple(items))
 
 

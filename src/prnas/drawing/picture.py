@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from prnas.drawing.typeface import text_width
 from prnas.io.atomic import write_output
+from prnas.io.extras import how_to_install
 
 SUFFIXES = (".svg", ".png", ".pdf")
 FONT_FAMILIES = "DejaVu Sans, Verdana, sans-serif"
@@ -201,6 +202,6 @@ def save(picture: Picture, path: str | os.PathLike[str]) -> None:
         from prnas.drawing.matplotlib_writer import to_bytes
     except ImportError as error:
         raise ImportError(
-            "PNG and PDF need matplotlib: pip install 'prnas[figures]', or write .svg"
+            f"PNG and PDF need matplotlib: {how_to_install('figures')}; or write .svg"
         ) from error
     write_output(target, to_bytes(picture, suffix.removeprefix(".")))

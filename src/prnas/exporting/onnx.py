@@ -11,23 +11,24 @@ from torch import Tensor
 from prnas.exporting.torch_program import SHAPES, first_line, quiet, trace
 from prnas.exporting.verify import Agreement, ReferenceBatch, compare
 from prnas.io.errors import UserError
+from prnas.io.extras import EXTRAS, how_to_install
 from prnas.models.model import Model
 
-PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 MOST_BYTES = 2_000_000_000  # largest file: protobuf's limit is 2 GiB
 
 
 def check_onnx() -> None:
     """A `UserError` if a package is missing."""
     missing: list[str] = []
-    for name in PACKAGES:
+    for name in EXTRAS["onnx"].packages:
         try:
             importlib.import_module(name)
         except ImportError:
             missing.append(name)
     if missing:
         raise UserError(
-            f"ONNX needs {', '.join(missing)}, which cannot be imported: pip install 'prnas[onnx]'"
+            f"ONNX needs {', '.join(missing)}, which cannot be imported: "
+            f"{how_to_install('onnx', missing)}"
         )
 
 

@@ -47,7 +47,7 @@ class FitResult:
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each network."""
-        return [dict(one) for one in self.table]
+        return [dict(network) for network in self.table]
 
     def to_pandas(self) -> Any:
         """The table as a `pandas.DataFrame`."""
@@ -70,15 +70,15 @@ class FitResult:
         return predict(self.model, paths, top=top)
 
     def __repr__(self) -> str:
-        best = next(one for one in self.table if one["name"] == self.best)
+        best = next(network for network in self.table if network["name"] == self.best)
         accuracy = 100 * best["accuracy"]
         return f"FitResult({best['label']}: {accuracy:.1f} % in the test, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th>{escape(one['label'])}</th><td>{100 * one['accuracy']:.1f} %</td>"
-            f"<td>{one['parameters']:,}</td></tr>"
-            for one in self.table
+            f"<tr><th>{escape(network['label'])}</th><td>{100 * network['accuracy']:.1f} %</td>"
+            f"<td>{network['parameters']:,}</td></tr>"
+            for network in self.table
         )
         heads = "<tr><th>network</th><th>right in the test</th><th>parameters</th></tr>"
         said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)

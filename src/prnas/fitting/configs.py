@@ -21,7 +21,7 @@ from prnas.space.network_size import network_size
 from prnas.space.resnet import RESNET, resnet_name, resnet_size
 
 C = TypeVar("C", bound=RunConfig)
-FOUND, ZOO, PLAIN_NETWORK, GIVEN = "found", "zoo", "plain", "given"
+SEARCHED, ZOO, PLAIN_NETWORK, GIVEN = "found", "zoo", "plain", "given"
 # Smaller networks, for limits, before those that are used without any.
 SMALL_FINALS = ((3, 4), (3, 8))
 # Blocks and channels of plain networks: resnet8 with few and more channels, resnet14, resnet20.
@@ -56,8 +56,8 @@ class Contender:
 def names_of(card: ModelCard | None) -> tuple[str, ...]:
     """The networks to train; a model to start from stands for one that was not searched."""
     if card is None:
-        return (FOUND, ZOO, PLAIN_NETWORK)
-    return (FOUND, GIVEN, ZOO) if card.kind == RESNET else (FOUND, GIVEN, PLAIN_NETWORK)
+        return (SEARCHED, ZOO, PLAIN_NETWORK)
+    return (SEARCHED, GIVEN, ZOO) if card.kind == RESNET else (SEARCHED, GIVEN, PLAIN_NETWORK)
 
 
 def contenders(
@@ -66,13 +66,13 @@ def contenders(
     task: Task,
     request: Request,
     card: ModelCard | None,
-    found: Genotype | None = None,
+    genotype: Genotype | None = None,
 ) -> dict[str, Contender]:
     """All networks on a rung; the found one has no genotype before it is found."""
     cells, channels = plan_final
     own = {"kind": "cells", "cells": cells, "channels": channels}
     every: dict[str, Contender] = {
-        FOUND: Contender(FOUND, "found by the search", found, own),
+        SEARCHED: Contender(SEARCHED, "found by the search", genotype, own),
         ZOO: Contender(ZOO, f"{DEFAULT_GENOTYPE}, published", zoo.get(DEFAULT_GENOTYPE), own),
     }
     names = names_of(card)

@@ -8,7 +8,7 @@ from prnas.runs.events import Callback
 
 
 class Listener:
-    """Hears of a fit's parts. Override what you need."""
+    """Hears of a fit's stages. Override what you need."""
 
     def on_look(self, sentences: Sequence[str]) -> None:
         """The images have been looked at."""
@@ -19,12 +19,12 @@ class Listener:
     def on_plan(self, state: FitState, folder: Path | None) -> None:
         """All is decided but the trainings' epochs; `folder` is `None` if it ends here."""
 
-    def on_part(self, name: str, number: int, of: int) -> None:
-        """A part begins: a search or a training, or the end."""
+    def on_stage(self, name: str, number: int, of: int) -> None:
+        """A stage begins: a search or a training, or the end."""
 
     def on_message(self, text: str) -> None:
         """There is something that a person should know."""
 
-    def callbacks(self, part: str) -> Sequence[Callback]:
-        """Callbacks for the run of a part."""
+    def callbacks(self, stage: str) -> Sequence[Callback]:
+        """Callbacks for the run of a stage."""
         return ()

@@ -1,6 +1,6 @@
 """A fit from its plan to its results: a search, trainings, tests, the best network for use.
 
-Each part is an ordinary run in its own folder, which goes on exactly; what is decided between them
+Each stage is an ordinary run in its own folder, which goes on exactly; what is decided between them
 is written once. So a fit that is resumed ends as one that never stopped.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.fitting import configs
-from prnas.fitting.configs import FOUND, Contender
+from prnas.fitting.configs import SEARCHED, Contender
 from prnas.fitting.events import Listener
 from prnas.fitting.exports import write_exports
 from prnas.fitting.folder import FitFolder, FitState, Trainings, read_results, read_state
@@ -38,7 +38,7 @@ from prnas.runs.run import Stopped
 from prnas.runs.signals import Signals, stop_signals
 from prnas.searching import api as searching
 
-PARTS = 2  # Beside the trainings: the search, and the end.
+STAGES = 2  # Beside the trainings: the search, and the end.
 
 
 class Fit:
@@ -68,16 +68,16 @@ class Fit:
 
     @property
     def contenders(self) -> dict[str, Contender]:
-        return {name: Contender.from_json(one) for name, one in self.state.contenders.items()}
+        return {name: Contender.from_json(saved) for name, saved in self.state.contenders.items()}
 
     def go(self) -> dict[str, Any]:
         """All that is left; the results."""
         try:
             results = read_results(self.path)
             if results is None:
-                found = self._search()
+                search = self._search()
                 if self.state.trainings is None:
-                    self._decide_trainings(found)
+                    self._decide_trainings(search)
                 for number, name in enumerate(self.state.task.contenders):
                     self._train(name, number)
                 self._check_signals()
@@ -85,7 +85,7 @@ class Fit:
         except Stopped as stopped:
             self._keep_best_so_far()
             raise Stopped(self.path, stopped.number) from None
-        except UserError as error:  # A full disk, say: a part names itself, not the fit.
+        except UserError as error:  # A full disk, say: a stage names itself, not the fit.
             again = f"prnas fit --resume {shlex.quote(str(self.path))}"
             raise UserError(f"{error} The whole fit goes on by `{again}`.") from None
 
@@ -94,7 +94,7 @@ class Fit:
             raise Stopped(self.path, self.signals.number)
 
     def _run(self, api: Any, config: Any, name: str) -> Any:
-        """A part: started, or gone on with. The results of one that is done are only read."""
+        """A stage: started, or gone on with. The results of one that is done are only read."""
         self._check_signals()
         path = self.path / name
         callbacks = with_default_callbacks(list(self.listener.callbacks(name)))
@@ -104,31 +104,33 @@ class Fit:
         return api.start(config, runs=self.path, name=name, **common)
 
     def _announce(self, name: str, number: int) -> None:
-        self.listener.on_part(name, number, PARTS + len(self.state.task.contenders))
+        self.listener.on_stage(name, number, STAGES + len(self.state.task.contenders))
 
     def _search(self) -> SearchResult:
         self._announce(SEARCH, 1)
         return self._run(searching, SearchConfig.from_data(self.state.search), SEARCH)
 
-    def _decide_trainings(self, found: SearchResult) -> None:
+    def _decide_trainings(self, search: SearchResult) -> None:
         """The epochs of each training, by the time that is left: the same for each."""
         state = self.state
         plan, task, request = state.plan, state.task, state.request
         contenders = self.contenders
-        contenders[FOUND] = replace(contenders[FOUND], genotype=found.genotype)
+        contenders[SEARCHED] = replace(contenders[SEARCHED], genotype=search.genotype)
         size, before = plan.rung.size, self.meter.elapsed()
         self.listener.on_measuring("some steps of what was found")
-        first = configs.training_config(contenders[FOUND], 10, size, task, request)
-        times = state.times | {FOUND: self.meter.training(first, self.data)}
-        spent = plan.spent + self.meter.spent_on(found, plan.search.seconds)
+        first = configs.training_config(contenders[SEARCHED], 10, size, task, request)
+        times = state.times | {SEARCHED: self.meter.training(first, self.data)}
+        spent = plan.spent + self.meter.spent_on(search, plan.search.seconds)
         spent += self.meter.elapsed() - before
         left = AIM * request.seconds - spent - plan.ending
         epochs = plan_trainings(times, task, max(left, 0.0))
         trainings = {
-            name: configs.training_config(one, epochs[name].epochs, size, task, request).to_data()
-            for name, one in contenders.items()
+            name: configs.training_config(
+                contender, epochs[name].epochs, size, task, request
+            ).to_data()
+            for name, contender in contenders.items()
         }
-        self.state = replace(state, trainings=Trainings(times[FOUND], spent, left, trainings))
+        self.state = replace(state, trainings=Trainings(times[SEARCHED], spent, left, trainings))
         self.folder.write(self.state)
 
     def _train(self, name: str, number: int) -> None:
@@ -139,7 +141,9 @@ class Fit:
 
     def _keep_best_so_far(self) -> None:
         """The best finished network, for use, whatever is still to be done."""
-        scored = {name: one for name, one in self.done.items() if one.validation is not None}
+        scored = {
+            name: result for name, result in self.done.items() if result.validation is not None
+        }
         if not scored or read_results(self.path) is not None:
             return
         best = max(scored, key=lambda name: _by_validation(scored[name]))
@@ -152,7 +156,7 @@ class Fit:
 
     def _end(self, results: dict[str, Any] | None) -> dict[str, Any]:
         """Test all, choose, write everything that is for people. What is there is kept."""
-        self._announce("end", PARTS + len(self.state.task.contenders))
+        self._announce("end", STAGES + len(self.state.task.contenders))
         if results is None:
             results = self._tested()
             self.folder.write_results(results)
@@ -174,11 +178,11 @@ class Fit:
         data, request = self.data, self.state.request
         outcomes: dict[str, Outcome] = {}
         tested: dict[str, Trained] = {}
-        for name, one in self.contenders.items():
+        for name, contender in self.contenders.items():
             outcomes[name] = outcome_of(self.path / name, data)
             latency = self.meter.latency(outcomes[name].model, data, request.threads)
             result = self.done[name]
-            tested[name] = tested_of(one, result, outcomes[name], data, latency, request)
+            tested[name] = tested_of(contender, result, outcomes[name], data, latency, request)
             self._check_signals()
         share = self._loaded.config(self.state.plan.rung.size).test_share
         names = names_in_test(request.data, share, data)

@@ -66,13 +66,13 @@ class _Watch(Callback):
         if between:
             return median(between)
         record = self.epochs[epoch - 1]
-        parts = ("data", "training", "weights", "architecture")
-        return sum(record.seconds_for.get(part, 0.0) for part in parts) / max(record.steps, 1)
+        kinds = ("data", "training", "weights", "architecture")
+        return sum(record.seconds_for.get(kind, 0.0) for kind in kinds) / max(record.steps, 1)
 
     def validation(self) -> float:
         """Seconds for an image."""
         record = self.epochs[-1]
-        seconds = sum(record.seconds_for.get(part, 0.0) for part in ("testing", "validation"))
+        seconds = sum(record.seconds_for.get(kind, 0.0) for kind in ("testing", "validation"))
         scored = record.scores.get("validation") or record.scores.get("test")
         return seconds / scored.images if scored is not None and scored.images else 0.0
 
@@ -80,7 +80,7 @@ class _Watch(Callback):
         """Seconds between two epochs that neither train nor validate."""
         between = self.steps[epoch + 1][0] - self.steps[epoch][-1]
         record = self.epochs[epoch - 1]
-        seconds = sum(record.seconds_for.get(part, 0.0) for part in ("testing", "validation"))
+        seconds = sum(record.seconds_for.get(kind, 0.0) for kind in ("testing", "validation"))
         return max(between - seconds - self.step(epoch), 0.0)
 
 

@@ -17,7 +17,7 @@ MOST_CLASSES, MOST_CONFUSIONS = 200, 10
 def model_card(
     state: FitState, results: Mapping[str, Any], card: ModelCard, exported: Sequence[str] | Any
 ) -> str:
-    best = next(one for one in results["networks"] if one["name"] == results["best"])
+    best = next(network for network in results["networks"] if network["name"] == results["best"])
     sections = [
         _head(state, results, best),
         _data(state),
@@ -97,17 +97,17 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
         "| network | right in the test | interval | validation | parameters | ms | epochs |",
         "|---|---|---|---|---|---|---|",
     ]
-    for one in results["networks"]:
-        low, high = one["interval_95"]
-        mark = " (the best)" if one["name"] == results["best"] else ""
+    for network in results["networks"]:
+        low, high = network["interval_95"]
+        mark = " (the best)" if network["name"] == results["best"] else ""
         cells = [
-            f"{safe(one['label'])}{mark}",
-            f"{in_percent(one['accuracy'])} ({one['correct']:,} of {one['images']:,})",
+            f"{safe(network['label'])}{mark}",
+            f"{in_percent(network['accuracy'])} ({network['correct']:,} of {network['images']:,})",
             f"{in_percent(low)} to {in_percent(high)}",
-            in_percent(one["validation"]),
-            f"{one['parameters']:,}",
-            f"{one['latency']:.2g}",
-            f"{one['epochs']} (best: {one['kept_epoch']})",
+            in_percent(network["validation"]),
+            f"{network['parameters']:,}",
+            f"{network['latency']:.2g}",
+            f"{network['epochs']} (best: {network['kept_epoch']})",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     error = results["calibration"]["ece"]
@@ -116,14 +116,19 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
 
 def _confusions(results: Mapping[str, Any]) -> list[str]:
     names, matrix = results["class_names"], results["confusion"]
-    found = confusions(tuple(map(tuple, matrix)), MOST_CONFUSIONS)
-    if not found:
+    most_confused = confusions(tuple(map(tuple, matrix)), MOST_CONFUSIONS)
+    if not most_confused:
         return ["## Confusions", "", "No test image was taken for another class."]
     headings = ["| class | taken for | times | of its images |", "|---|---|---|---|"]
     lines = ["## Confusions", "", *headings]
-    for one in found:
-        total = sum(matrix[one.true])
-        row = [safe(names[one.true]), safe(names[one.predicted]), f"{one.count}", f"{total}"]
+    for confusion in most_confused:
+        total = sum(matrix[confusion.true])
+        row = [
+            safe(names[confusion.true]),
+            safe(names[confusion.predicted]),
+            f"{confusion.count}",
+            f"{total}",
+        ]
         lines.append(f"| {' | '.join(row)} |")
     return lines
 

@@ -34,7 +34,7 @@ def write_fit_page(
     data: DataSet,
     exported: Iterable[str],
 ) -> None:
-    wrong = [int(one["index"]) for one in results["wrong"]]
+    wrong = [int(image["index"]) for image in results["wrong"]]
     pictures = thumbnails(data, wrong)
     title = f"{path.resolve().parent.name} · prnas fit"
     body = page_body(path.parent, state, results, pictures, list(exported))
@@ -47,8 +47,8 @@ def thumbnails(data: DataSet, indices: Sequence[int]) -> list[str]:
         return []
     pixels = data.test.fetch(torch.tensor(indices)).cpu().numpy()
     addresses: list[str] = []
-    for one in pixels:
-        layers = one[0] if one.shape[0] in (1, 2) else one[:3].transpose(1, 2, 0)
+    for image in pixels:
+        layers = image[0] if image.shape[0] in (1, 2) else image[:3].transpose(1, 2, 0)
         picture = Image.fromarray(layers)
         if max(picture.size) > THUMBNAIL:
             picture.thumbnail((THUMBNAIL, THUMBNAIL))
@@ -109,8 +109,8 @@ def _table(label: str, headings: Sequence[str], rows: Sequence[str], kind: str) 
 
 def _head(folder: Path, state: FitState, results: Mapping[str, Any]) -> str:
     answers = "".join(f"<p>{_name(text, 2000)}</p>" for text in results["sentences"])
-    parts = ("data", "search", "networks", "confusion", "wrong", "calibration", "use")
-    links = " · ".join(f'<a href="#{part}">{part}</a>' for part in parts)
+    sections = ("data", "search", "networks", "confusion", "wrong", "calibration", "use")
+    links = " · ".join(f'<a href="#{section}">{section}</a>' for section in sections)
     return (
         f'<header><p class="kind">fit</p><h1>{_name(folder.resolve().name)}</h1>'
         f'<p class="description">{state.request.minutes:g} minutes, seed {state.request.seed}, '
@@ -147,19 +147,21 @@ def _search_section(state: FitState) -> str:
 
 def _networks_section(results: Mapping[str, Any]) -> str:
     networks = results["networks"]
-    lowest = min(one["interval_95"][0] for one in networks)
-    rows = [_network_row(one, one["name"] == results["best"], lowest) for one in networks]
+    lowest = min(network["interval_95"][0] for network in networks)
+    rows = [
+        _network_row(network, network["name"] == results["best"], lowest) for network in networks
+    ]
     headings = [
         "Network", "Right in the test", "95 % interval", "", "Validation", "Parameters",
         "MACs", "ms an image", "Epochs", "Time",
     ]  # fmt: skip
     headings[3] = '<span class="unseen">Interval as a picture</span>'
-    labels = {one["name"]: _name(one["label"]) for one in networks}
+    labels = {network["name"]: _name(network["label"]) for network in networks}
     compared = [
-        f"Found against {labels[one['other']]}: test images that only the found network has right: "
-        f"{one['only_found']}, only the other: {one['only_other']}; p = {one['corrected']:.2g} "
-        "(McNemar, exact, corrected for the number of comparisons)."
-        for one in results["compared"]
+        f"Found against {labels[pair['other']]}: test images that only the found network has "
+        f"right: {pair['only_found']}, only the other: {pair['only_other']}; "
+        f"p = {pair['corrected']:.2g} (McNemar, exact, corrected for the number of comparisons)."
+        for pair in results["compared"]
     ]
     lead = (
         "All were trained on the same images, each for the same time. The validation images chose "
@@ -174,20 +176,20 @@ def _networks_section(results: Mapping[str, Any]) -> str:
     )
 
 
-def _network_row(one: Mapping[str, Any], best: bool, lowest: float) -> str:
-    low, high = one["interval_95"]
+def _network_row(network: Mapping[str, Any], best: bool, lowest: float) -> str:
+    low, high = network["interval_95"]
     mark = " <strong>the best</strong>" if best else ""
-    link = f'<a href="{escape(one["name"])}/{REPORT}">{_name(one["label"])}</a>{mark}'
+    link = f'<a href="{escape(network["name"])}/{REPORT}">{_name(network["label"])}</a>{mark}'
     cells = [
-        f"{in_percent(one['accuracy'])} ({one['correct']:,} of {one['images']:,})",
+        f"{in_percent(network['accuracy'])} ({network['correct']:,} of {network['images']:,})",
         f"{in_percent(low)} to {in_percent(high)}",
-        _interval(one["accuracy"], low, high, lowest),
-        in_percent(one["validation"]),
-        f"{one['parameters']:,}",
-        f"{one['macs']:,}",
-        f"{one['latency']:.2g}{'' if one['within_limits'] else ' (too slow)'}",
-        f"{one['epochs']} (kept {one['kept_epoch']})",
-        f"{one['seconds'] / 60:.1f} min",
+        _interval(network["accuracy"], low, high, lowest),
+        in_percent(network["validation"]),
+        f"{network['parameters']:,}",
+        f"{network['macs']:,}",
+        f"{network['latency']:.2g}{'' if network['within_limits'] else ' (too slow)'}",
+        f"{network['epochs']} (kept {network['kept_epoch']})",
+        f"{network['seconds'] / 60:.1f} min",
     ]
     tds = "".join(f"<td>{cell}</td>" for cell in cells)
     return f'<tr class="{"best" if best else "other"}"><th scope="row">{link}</th>{tds}</tr>'
@@ -210,9 +212,9 @@ def _interval(middle: float, low: float, high: float, lowest: float) -> str:
 def _confusion_section(results: Mapping[str, Any]) -> str:
     names, counts = results["class_names"], results["confusion"]
     rows = [
-        f'<tr><th scope="row">{_name(names[one.true])}</th><td>{_name(names[one.predicted])}</td>'
-        f"<td>{one.count:,}</td><td>{in_percent(one.share)}</td></tr>"
-        for one in confusions(counts, MOST_MISTAKES)
+        f'<tr><th scope="row">{_name(names[confusion.true])}</th>'
+        f"<td>{_name(names[confusion.predicted])}</td><td>{confusion.count:,}</td><td>{in_percent(confusion.share)}</td></tr>"
+        for confusion in confusions(counts, MOST_MISTAKES)
     ]
     headings = ["Class", "taken for", "times", "of its images"]
     table = _table("Confused most", headings, rows, "worst") if rows else "<p>No mistakes.</p>"
@@ -249,15 +251,15 @@ def _gallery_section(results: Mapping[str, Any], pictures: Sequence[str]) -> str
     if not wrong:
         return _section("wrong", "Pictures that it got wrong", "<p>None of the test images.</p>")
     figures: list[str] = []
-    for one, picture in zip(wrong, pictures, strict=True):
-        true, taken = _name(names[one["class"]], 60), _name(names[one["taken_for"]], 60)
-        alt = escape(f"A test image of class {names[one['class']]:.60}")
+    for image, picture in zip(wrong, pictures, strict=True):
+        true, taken = _name(names[image["class"]], 60), _name(names[image["taken_for"]], 60)
+        alt = escape(f"A test image of class {names[image['class']]:.60}")
         figures.append(
             f'<li><figure><img src="{picture}" alt="{alt}" width="96" height="96">'
             f"<figcaption><b>{true}</b> taken for <b>{taken}</b>, "
-            f"{in_percent(one['confidence'])} sure (of its own class: "
-            f"{in_percent(one['true_probability'])})"
-            f'<span class="file">{_name(one["name"], 120)}</span></figcaption></figure></li>'
+            f"{in_percent(image['confidence'])} sure (of its own class: "
+            f"{in_percent(image['true_probability'])})"
+            f'<span class="file">{_name(image["name"], 120)}</span></figcaption></figure></li>'
         )
     mistakes = sum(map(sum, results["confusion"])) - sum(
         line[index] for index, line in enumerate(results["confusion"])
@@ -274,10 +276,10 @@ def _gallery_section(results: Mapping[str, Any], pictures: Sequence[str]) -> str
 def _calibration_section(results: Mapping[str, Any]) -> str:
     bins, error = results["calibration"]["bins"], results["calibration"]["ece"]
     rows = [
-        f'<tr><th scope="row">{in_percent(one["low"])} to {in_percent(one["high"])}</th>'
-        f"<td>{one['images']:,}</td><td>{in_percent(one['confidence'])}</td>"
-        f"<td>{in_percent(one['accuracy'])}</td></tr>"
-        for one in bins
+        f'<tr><th scope="row">{in_percent(bin_["low"])} to {in_percent(bin_["high"])}</th>'
+        f"<td>{bin_['images']:,}</td><td>{in_percent(bin_['confidence'])}</td>"
+        f"<td>{in_percent(bin_['accuracy'])}</td></tr>"
+        for bin_ in bins
     ]
     headings = ["Confidence", "images", "mean confidence", "right"]
     lead = (
@@ -296,14 +298,14 @@ def _calibration_section(results: Mapping[str, Any]) -> str:
 def _diagram(bins: Sequence[Mapping[str, Any]]) -> str:
     left, top = 34, 8
     bars: list[str] = []
-    for one in bins:
-        x, width = left + SIDE * one["low"], SIDE * (one["high"] - one["low"])
-        height = SIDE * one["accuracy"]
+    for bin_ in bins:
+        x, width = left + SIDE * bin_["low"], SIDE * (bin_["high"] - bin_["low"])
+        height = SIDE * bin_["accuracy"]
         bars.append(
             f'<rect class="bar" x="{x + 1:.1f}" y="{top + SIDE - height:.1f}" '
             f'width="{width - 2:.1f}" height="{height:.1f}"/>'
         )
-        level = top + SIDE * (1 - one["confidence"])
+        level = top + SIDE * (1 - bin_["confidence"])
         line = f"M{x + 1:.1f} {level:.1f}H{x + width - 1:.1f}"
         bars.append(f'<path class="mark" d="{line}" stroke-width="2"/>')
     labels = "".join(

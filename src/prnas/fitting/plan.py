@@ -194,13 +194,13 @@ def plan_search(times: SearchTimes, task: Task, seconds: float) -> SearchPlan | 
     """As many epochs as fit; of fewer images if there would be too few. `None`: none fits."""
 
     def longest(images: int, least: int, most: int) -> SearchPlan | None:
-        found = None
+        plan = None
         for epochs in range(least, most + 1):
             took = search_seconds(times, task, images, epochs)
             if took > seconds:
                 break
-            found = SearchPlan(images, epochs, took)
-        return found
+            plan = SearchPlan(images, epochs, took)
+        return plan
 
     def most_images(epochs: int, least: int) -> SearchPlan | None:
         few, many = least, task.train
@@ -285,11 +285,11 @@ def decide(
 
 def _guessed(number: int, measured: Mapping[int, RungTimes], work: Sequence[float]) -> RungTimes:
     """The times of a rung: measured, or between those of the rungs that are."""
-    below = max(known for known in measured if known <= number)
+    below = max(rung for rung in measured if rung <= number)
     if below == number:
         return measured[number]
     power = LEAST_POWER
-    if above := [known for known in measured if known > number]:
+    if above := [rung for rung in measured if rung > number]:
         slower = measured[min(above)].search.whole_step / measured[below].search.whole_step
         more = work[min(above)] / work[below]
         if more > 1 and slower > 1:
@@ -301,9 +301,12 @@ def _scaled(times: RungTimes, factor: float) -> RungTimes:
     if factor == 1:
         return times
 
-    def slower(one: StepTimes) -> StepTimes:
+    def slower(network: StepTimes) -> StepTimes:
         return StepTimes(
-            one.step * factor, one.validation * factor, one.overhead, one.start + one.step
+            network.step * factor,
+            network.validation * factor,
+            network.overhead,
+            network.start + network.step,
         )
 
     search = times.search
@@ -316,7 +319,7 @@ def _scaled(times: RungTimes, factor: float) -> RungTimes:
             search.start,
             search.growth,
         ),
-        {name: slower(one) for name, one in times.networks.items()},
+        {name: slower(network) for name, network in times.networks.items()},
     )
 
 

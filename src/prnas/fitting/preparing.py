@@ -116,7 +116,7 @@ def _decided(
         dict(times.networks),
         plan,
         configs.search_config(plan, task, request, tables.get(plan.rung)).to_data(),
-        {name: one.to_json() for name, one in configs.contenders(*sides).items()},
+        {name: contender.to_json() for name, contender in configs.contenders(*sides).items()},
     )
 
 
@@ -182,8 +182,10 @@ def _measured(
     unlimited = replace(request, max_params=None, max_macs=None, max_latency=None)
     search = meter.search(configs.search_config(plan, task, unlimited), data)
     networks = {
-        name: meter.training(configs.training_config(one, 10, rung.size, task, request), data)
-        for name, one in configs.contenders(rung.final, rung.size, task, request, card).items()
-        if name != configs.FOUND
+        name: meter.training(configs.training_config(contender, 10, rung.size, task, request), data)
+        for name, contender in configs.contenders(
+            rung.final, rung.size, task, request, card
+        ).items()
+        if name != configs.SEARCHED
     }
     return RungTimes(search, networks)

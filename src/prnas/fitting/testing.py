@@ -10,7 +10,7 @@ from torch import Tensor
 
 from prnas.data.dataset import DataSet
 from prnas.fitting import verdict
-from prnas.fitting.configs import FOUND, Contender
+from prnas.fitting.configs import SEARCHED, Contender
 from prnas.fitting.request import Request, milliseconds_of
 from prnas.fitting.verdict import Trained
 from prnas.models.inference import Forward, evaluating
@@ -81,9 +81,9 @@ def results_of(
 ) -> dict[str, Any]:
     """Everything that the summary, the page and the model card tell, as plain data."""
     labels = data.test.labels
-    right = {name: (one.predicted == labels).tolist() for name, one in outcomes.items()}
-    others = {name: each for name, each in right.items() if name != FOUND}
-    compared = verdict.compare(right[FOUND], others) if FOUND in right else []
+    right = {name: (outcome.predicted == labels).tolist() for name, outcome in outcomes.items()}
+    others = {name: each for name, each in right.items() if name != SEARCHED}
+    compared = verdict.compare(right[SEARCHED], others) if SEARCHED in right else []
     best = verdict.best_of(list(tested.values()))
     chosen = outcomes[best.name]
     bins, error = verdict.calibration(chosen.confidences.tolist(), right[best.name])
@@ -91,14 +91,14 @@ def results_of(
     return {
         "best": best.name,
         "networks": [
-            asdict(one) | {"accuracy": one.accuracy, "interval_95": list(one.interval)}
-            for one in tested.values()
+            asdict(trained) | {"accuracy": trained.accuracy, "interval_95": list(trained.interval)}
+            for trained in tested.values()
         ],
         "compared": [asdict(each) for each in compared],
         "sentences": verdict.sentences(list(tested.values()), best, compared),
         "class_names": list(data.class_names),
         "confusion": confusion.tolist(),
-        "calibration": {"ece": error, "bins": [asdict(one) for one in bins]},
+        "calibration": {"ece": error, "bins": [asdict(bin_) for bin_ in bins]},
         "wrong": _wrong(chosen, labels, names),
     }
 

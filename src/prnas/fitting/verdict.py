@@ -59,8 +59,8 @@ class Compared:
 
 def best_of(tested: Sequence[Trained]) -> Trained:
     """The best by validation, of those that keep the limits; of equals, by the loss."""
-    allowed = [one for one in tested if one.within_limits] or list(tested)
-    return max(allowed, key=lambda one: (one.validation, -one.validation_loss))
+    allowed = [network for network in tested if network.within_limits] or list(tested)
+    return max(allowed, key=lambda network: (network.validation, -network.validation_loss))
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
@@ -73,11 +73,11 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * tail / 2**number)
 
 
-def compare(found: Sequence[bool], others: Mapping[str, Sequence[bool]]) -> list[Compared]:
-    """`found` and `others`: which test images each network has right. Corrected after Holm."""
+def compare(searched: Sequence[bool], others: Mapping[str, Sequence[bool]]) -> list[Compared]:
+    """`searched` and `others`: which test images each network has right. Corrected after Holm."""
     counts: dict[str, tuple[int, int]] = {}
     for name, theirs in others.items():
-        pairs = list(zip(found, theirs, strict=True))
+        pairs = list(zip(searched, theirs, strict=True))
         counts[name] = (
             sum(ours and not other for ours, other in pairs),
             sum(other and not ours for ours, other in pairs),
@@ -117,7 +117,7 @@ def calibration(confidences: Sequence[float], right: Sequence[bool]) -> tuple[li
             accuracy = sum(right[index] for index in indices) / len(indices)
             bins.append(Bin(number / BINS, (number + 1) / BINS, len(indices), mean, accuracy))
     total = max(len(confidences), 1)
-    error = sum(one.images * abs(one.confidence - one.accuracy) for one in bins) / total
+    error = sum(bin_.images * abs(bin_.confidence - bin_.accuracy) for bin_ in bins) / total
     return bins, error
 
 
@@ -128,9 +128,9 @@ def in_percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def with_interval(one: Trained) -> str:
-    low, high = one.interval
-    return f"{in_percent(one.accuracy)} (95 % interval {in_percent(low)} to {in_percent(high)})"
+def with_interval(network: Trained) -> str:
+    low, high = network.interval
+    return f"{in_percent(network.accuracy)} (95 % interval {in_percent(low)} to {in_percent(high)})"
 
 
 def sentences(tested: Sequence[Trained], best: Trained, compared: Sequence[Compared]) -> list[str]:
@@ -140,14 +140,16 @@ def sentences(tested: Sequence[Trained], best: Trained, compared: Sequence[Compa
         f"The best network, {chosen}, is the one {_called(best)}: it is right on "
         f"{with_interval(best)} of the {best.images:,} held-out images."
     ]
-    lines += _about_search({one.name: one for one in tested}, compared)
-    slow = [one for one in tested if not one.within_limits]
-    lines += [f"The network {_called(one)} does not keep the limits." for one in slow]
+    lines += _about_search({network.name: network for network in tested}, compared)
+    slow = [network for network in tested if not network.within_limits]
+    lines += [f"The network {_called(network)} does not keep the limits." for network in slow]
     return lines
 
 
-def _called(one: Trained) -> str:
-    return one.label if one.label.startswith(("found", "from")) else f"called {one.label}"
+def _called(network: Trained) -> str:
+    return (
+        network.label if network.label.startswith(("found", "from")) else f"called {network.label}"
+    )
 
 
 def _about_search(tested: Mapping[str, Trained], compared: Sequence[Compared]) -> list[str]:
@@ -182,9 +184,9 @@ def _about_search(tested: Mapping[str, Trained], compared: Sequence[Compared]) -
     return lines
 
 
-def _short(one: Trained) -> str:
+def _short(network: Trained) -> str:
     return {"plain": "the plain network", "zoo": "the published cell"}.get(
-        one.name, "the network that was given"
+        network.name, "the network that was given"
     )
 
 

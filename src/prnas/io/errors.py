@@ -5,6 +5,8 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+_MOST_CHOICES = 25  # More are not listed.
+
 
 class UserError(Exception):
     """A request that cannot be fulfilled; the message says why, and what would work."""
@@ -45,6 +47,6 @@ def suggestion(word: str, choices: Iterable[str]) -> str:
     names = sorted(choices)
     near = difflib.get_close_matches(word, names, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    if names and len(names) <= 20:
+    if 0 < len(names) <= _MOST_CHOICES:
         hint += f" Choose from: {', '.join(names)}."
     return hint

@@ -57,7 +57,10 @@ def parse_yaml(text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise FormatError([f"{where}not valid YAML ({error.problem or error.context})"]) from None
+        problem = f"not valid YAML ({error.problem or error.context})"
+        if re.search(r"but got '[\[{]'", problem):
+            problem += ": in a list or mapping, quote text that has brackets of its own"
+        raise FormatError([f"{where}{problem}"]) from None
     except yaml.YAMLError as error:
         raise FormatError([f"not valid YAML ({str(error).splitlines()[0]:.120})"]) from None
     except RecursionError:

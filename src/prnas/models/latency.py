@@ -32,20 +32,23 @@ LEAST_SAMPLE = 200_000  # nanoseconds: shorter calls are timed several at a time
 MOST_CALLS = 64  # in a sample
 NETWORKS = 3  # of random cells, to compare with the table
 
-Place = tuple[Operation, int, Pixels, int]  # operation, channels, pixels that it reads, stride
+# Operation, channels, pixels that it reads, stride.
+SizedOperation = tuple[Operation, int, Pixels, int]
 
 
-def places(network: FinalNetwork, candidates: Sequence[Operation]) -> list[Place]:
-    """Where operations can be in such a network, all different; skips are among them."""
-    found: dict[str, Place] = {}
+def sized_operations(
+    network: FinalNetwork, candidates: Sequence[Operation]
+) -> list[SizedOperation]:
+    """The operations as such a network can have them, all different; skips are among them."""
+    by_key: dict[str, SizedOperation] = {}
     for op in [*candidates, Skip()]:
-        for place in network.around[1]:
+        for cell in network.around[1]:
             for source in (0, network.shape.inputs):
-                pixels, stride = place.reads(source, network.shape)
+                pixels, stride = cell.reads(source, network.shape)
                 if not isinstance(op, Zero):
-                    where = (op, place.plan.channels, pixels, stride)
-                    found.setdefault(key(*where), where)
-    return list(found.values())
+                    sized = (op, cell.plan.channels, pixels, stride)
+                    by_key.setdefault(key(*sized), sized)
+    return list(by_key.values())
 
 
 def measure_in_turns(
@@ -101,41 +104,41 @@ def measure_latencies(
     advance: Callable[[], object] = lambda: None,
 ) -> LatencyFile:
     """The latencies of one image in such a network; `output` is that of the search's cells."""
-    where = places(network, candidates)
+    sized = sized_operations(network, candidates)
     random = Random(seed)
-    random.shuffle(where)  # neighbours in a round are not of one kind
+    random.shuffle(sized)  # neighbours in a round are not of one kind
     inputs: dict[tuple[int, Pixels], Tensor] = {}
-    calls = [_operation_call(place, inputs, device) for place in where]
+    calls = [_operation_call(operation, inputs, device) for operation in sized]
 
     def drawn(ops: Sequence[Operation]) -> Genotype:
         return random_genotype(ops, random, network.nodes, network.shape, output)
 
     genotypes = [drawn([Skip()]), *(drawn(candidates) for _ in range(NETWORKS))]
     calls += [_network_call(network, genotype, device) for genotype in genotypes]
-    found = measure_in_turns(calls, repeats, synchronizer(device), advance=advance)
-    by_key = dict(zip((key(*place) for place in where), found, strict=False))
-    whole = [one.median for one in found[len(where) :]]
-    times = {name: one.median for name, one in sorted(by_key.items())}
+    timings = measure_in_turns(calls, repeats, synchronizer(device), advance=advance)
+    by_key = dict(zip((key(*operation) for operation in sized), timings, strict=False))
+    network_times = [timing.median for timing in timings[len(sized) :]]
+    times = {name: timing.median for name, timing in sorted(by_key.items())}
     bare = LatencyTable(network, 0, times)
     skips = Costs(network, bare).total(genotypes[0]).latency
-    table = LatencyTable(network, max(0, whole[0] - skips), times, device=str(device))
+    table = LatencyTable(network, max(0, network_times[0] - skips), times, device=str(device))
     costs = Costs(network, table)
     checks = tuple(
         Check(measured, costs.total(genotype).latency)
-        for genotype, measured in zip(genotypes[1:], whole[1:], strict=True)
+        for genotype, measured in zip(genotypes[1:], network_times[1:], strict=True)
     )
     return LatencyFile(table, environment or {}, dict(sorted(by_key.items())), checks)
 
 
 def num_samples(network: FinalNetwork, candidates: Sequence[Operation], repeats: int) -> int:
     """How many samples a measurement takes."""
-    return repeats * (len(places(network, candidates)) + 1 + NETWORKS)
+    return repeats * (len(sized_operations(network, candidates)) + 1 + NETWORKS)
 
 
 def _operation_call(
-    place: Place, inputs: dict[tuple[int, Pixels], Tensor], device: torch.device
+    sized: SizedOperation, inputs: dict[tuple[int, Pixels], Tensor], device: torch.device
 ) -> Callable[[], object]:
-    op, channels, pixels, stride = place
+    op, channels, pixels, stride = sized
     make = partial(operations.build, op, channels, stride, affine=True)
     module = construct(make, torch.Generator().manual_seed(0)).eval().to(device)
     images = inputs.get((channels, pixels))

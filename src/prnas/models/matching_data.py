@@ -93,9 +93,9 @@ def check_fit(card: ModelCard, data: DataSet) -> None:
     missing = [name for name in ours if name not in their_set]
     strange = [name for name in theirs if name not in our_set]
     if missing or strange:
-        parts = [f"only the model has {_listed(missing)}"] if missing else []
-        parts += [f"only the data has {_listed(strange)}"] if strange else []
-        raise UserError(f"{data.name} has other classes than the model: {'; '.join(parts)}")
+        differences = [f"only the model has {_listed(missing)}"] if missing else []
+        differences += [f"only the data has {_listed(strange)}"] if strange else []
+        raise UserError(f"{data.name} has other classes than the model: {'; '.join(differences)}")
     if len(ours) != len(theirs):
         raise UserError(f"{data.name} has {len(theirs)} classes, the model {len(ours)}")
     number = next(index for index, name in enumerate(ours) if name != theirs[index])

@@ -142,12 +142,12 @@ class _Walk:
 
     def _chosen(self, logits: Tensor, allowed: Sequence[bool]) -> int:
         """One of what is allowed; a single possibility is no choice."""
-        places = [place for place, one in enumerate(allowed) if one]
-        if len(places) == 1:
-            return places[0]
-        logs = torch.log_softmax(logits[places], 0)
+        options = [option for option, is_allowed in enumerate(allowed) if is_allowed]
+        if len(options) == 1:
+            return options[0]
+        logs = torch.log_softmax(logits[options], 0)
         index = self.choose(logs.detach())
         self.actions.append(index)
         self.logs.append(logs[index])
         self.entropies.append(-(logs.exp() * logs).sum().detach())
-        return places[index]
+        return options[index]

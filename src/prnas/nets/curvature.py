@@ -36,8 +36,8 @@ def curvature(
 
     def gradient() -> Tensor:
         loss = F.cross_entropy(supernet(images), labels)
-        found = torch.autograd.grad(loss, weights, allow_unused=True)
-        pairs = zip(weights, found, strict=True)
+        gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+        pairs = zip(weights, gradients, strict=True)
         return _flat([torch.zeros_like(w) if g is None else g for w, g in pairs])
 
     def product(direction: Tensor) -> Tensor:
@@ -93,11 +93,11 @@ def _flat(tensors: Sequence[Tensor]) -> Tensor:
 def moved(weights: Sequence[nn.Parameter], along: Tensor) -> Iterator[None]:
     """Within it, weights are moved; afterwards they are as they were, exactly."""
     before = [weight.detach().clone() for weight in weights]
-    parts = along.split([weight.numel() for weight in weights])
+    shifts = along.split([weight.numel() for weight in weights])
     try:
         with torch.no_grad():
-            for weight, part in zip(weights, parts, strict=True):
-                weight.add_(part.reshape(weight.shape).to(weight.device, weight.dtype))
+            for weight, shift in zip(weights, shifts, strict=True):
+                weight.add_(shift.reshape(weight.shape).to(weight.device, weight.dtype))
         yield
     finally:
         with torch.no_grad():

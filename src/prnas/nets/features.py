@@ -46,13 +46,18 @@ class StateFeatures(dict[Feature, Tensor]):
         self,
         cell: "SearchCell",
         state: int,
-        whole: Tensor,
+        all_channels: Tensor,
         generator: torch.Generator | None,
         width: int | None = None,
     ) -> None:
-        x = whole if width is None else _first_channels(whole, width)
+        x = all_channels if width is None else _first_channels(all_channels, width)
         super().__init__({RAW: x})
-        self.cell, self.state, self.whole, self.generator = cell, state, whole, generator
+        self.cell, self.state, self.all_channels, self.generator = (
+            cell,
+            state,
+            all_channels,
+            generator,
+        )
 
     def __missing__(self, feature: Feature) -> Tensor:
         self[feature] = tensor = self._compute(*feature)
@@ -75,7 +80,7 @@ class StateFeatures(dict[Feature, Tensor]):
             case "max" | "avg":
                 return self._pooled(x, name, number)
             case "rest":
-                rest = self.whole[:, x.shape[1] :]
+                rest = self.all_channels[:, x.shape[1] :]
                 if self.cell.stride(self.state) == 1:
                     return rest
                 return F.max_pool2d(rest, 2, ceil_mode=True)

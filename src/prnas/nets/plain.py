@@ -1,7 +1,7 @@
 """The networks of prnas as a textbook writes them: NCHW, ordinary autograd, nothing clever.
 
-Read this first, then `plain_supernet`. The rest of `nets` computes the same in less time: tests
-compare the two, and benchmarks measure them. Tensors have the same names in both.
+Read this first, then `plain_network` and `plain_supernet`. The rest of `nets` computes the same in
+less time: tests compare the two, and benchmarks measure them. Tensors have the same names in both.
 
 Exported Python files are made of the functions and classes up to `ResidualNetwork`: these know
 nothing but PyTorch, and keep to 88 columns, as most formatters do.
@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +19,6 @@ from torch.nn import functional as F
 from prnas.space import operations as space
 from prnas.space.genotype import Cell as CellGenotype
 from prnas.space.genotype import Genotype
-from prnas.space.network_plan import Stem as StemName
-from prnas.space.shape import DARTS, Output
 
 # ---------- Operations: modules from a number of channels `c` and a stride ----------
 
@@ -374,109 +371,6 @@ class ResidualNetwork(nn.Module):
         return self.classifier(F.relu(self.bn(last)).mean(dim=(2, 3)))
 
 
-# ------------- The network of a genotype, with what training adds to it -------------
-
-
-def network_of(
-    genotype: Genotype,
-    channels: int = 36,
-    cells: int = 20,
-    classes: int = 10,
-    *,
-    stem: StemName = "cifar",
-    output: Output = "concat",
-    input_channels: int = 3,
-) -> CellNetwork | ResidualNetwork:
-    """The network of a genotype, as it is evaluated."""
-    shape, operations = genotype.shape, operations_of(genotype)
-    made: dict[str, Callable[..., nn.Module]] = {}
-    for role in genotype.roles:
-        cell = genotype.cell(role)
-        parts = (nodes_of(cell), cell.concat, operations)
-        if shape == DARTS and output in ("concat", "mean"):
-            made[role] = partial(Cell, *parts, mean=output == "mean")
-        else:
-            projects = shape.network == "darts"
-            made[role] = partial(
-                OpenCell, *parts, inputs=shape.inputs, projects=projects, combined=output
-            )
-    if shape.network == "residual":
-        return ResidualNetwork(made["normal"], channels, cells, classes, input_channels)
-    images = (CifarStem if stem == "cifar" else ImageNetStem)(input_channels, channels)
-    normal, reduction = (
-        cast(Callable[..., Cell], made[role]) for role in ("normal", shape.roles[-1])
-    )
-    return CellNetwork(images, normal, reduction, channels, cells, classes)
-
-
-class Network(nn.Module):
-    """With drop-path and an auxiliary head: in training, it gives (logits, auxiliary logits)."""
-
-    def __init__(
-        self,
-        genotype: Genotype,
-        channels: int = 36,
-        cells: int = 20,
-        classes: int = 10,
-        *,
-        stem: StemName = "cifar",
-        output: Output = "concat",
-        input_channels: int = 3,
-    ) -> None:
-        super().__init__()
-        self.network = network_of(
-            genotype,
-            channels,
-            cells,
-            classes,
-            stem=stem,
-            output=output,
-            input_channels=input_channels,
-        )
-        auxiliary_cell = cast(Cell, self.network.cells[2 * cells // 3])
-        stride = 3 if stem == "cifar" else 2
-        self.auxiliary = auxiliary_head(auxiliary_cell.c_out, classes, stride)
-        auxiliary_cell.register_forward_hook(self._keep)
-        self.drop_path_probability = 0.0
-        for cell in self.network.cells:
-            for node in cast(Cell, cell).operations:
-                for operation in node.children():
-                    if not isinstance(operation, nn.Identity):
-                        operation.register_forward_hook(self._drop_path)
-
-    def _keep(self, cell: nn.Module, inputs: object, output: Tensor) -> None:
-        self.auxiliary_features = output
-
-    def _drop_path(self, operation: nn.Module, inputs: object, output: Tensor) -> Tensor:
-        """Some images of an operation's output become zero, and the others make up for it."""
-        if not self.training or self.drop_path_probability == 0:
-            return output
-        keep = 1 - self.drop_path_probability
-        return output / keep * output.new_empty(len(output), 1, 1, 1).bernoulli_(keep)
-
-    def forward(self, images: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        logits = self.network(images)
-        return (logits, self.auxiliary(self.auxiliary_features)) if self.training else logits
-
-
-def auxiliary_head(c: int, classes: int, stride: int) -> nn.Module:
-    """A second classifier, for features of 8 x 8 (stride 3) or 7 x 7 (stride 2)."""
-    return named(
-        relu=nn.ReLU(),
-        pool=nn.AvgPool2d(5, stride),
-        features=nn.Sequential(
-            nn.Conv2d(c, 128, 1, bias=False),
-            nn.BatchNorm2d(128),
-            nn.ReLU(),
-            nn.Conv2d(128, 768, 2, bias=False),
-            nn.BatchNorm2d(768),
-            nn.ReLU(),
-        ),
-        flatten=nn.Flatten(),
-        classifier=nn.Linear(768, classes),
-    )
-
-
 # What makes the module of each operation, from channels, stride, and its parameters by name.
 MODULES: dict[type[space.Operation], Callable[..., nn.Module]] = {
     space.Conv: conv,
@@ -515,9 +409,9 @@ def _name(op: space.Operation) -> str:
 
 def without_affine(module: nn.Module) -> nn.Module:
     """The module, whose BN no longer has scale and shift."""
-    for part in module.modules():
-        if isinstance(part, nn.BatchNorm2d):
-            part.affine = False
-            part.register_parameter("weight", None)
-            part.register_parameter("bias", None)
+    for layer in module.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.affine = False
+            layer.register_parameter("weight", None)
+            layer.register_parameter("bias", None)
     return module

@@ -83,12 +83,12 @@ class SearchCell(nn.Module):
             states = [module(x) for module, x in zip(self.preprocess, states, strict=True)]
         edges = iter(range(len(mixing)))
         for _ in range(self.num_nodes):
-            parts: list[Tensor] = []
+            terms: list[Tensor] = []
             for x in states:
                 edge = next(edges)
-                part = self._edge(edge, x, mixing[edge])
-                parts.append(part if edge_weights is None else edge_weights[edge] * part)
-            states.append(cast(Tensor, sum(parts)))
+                term = self._edge(edge, x, mixing[edge])
+                terms.append(term if edge_weights is None else edge_weights[edge] * term)
+            states.append(cast(Tensor, sum(terms)))
         return combine(states[self.num_inputs :], self.output)
 
     def _edge(self, edge: int, x: Tensor, weights: Tensor) -> Tensor:
@@ -97,10 +97,10 @@ class SearchCell(nn.Module):
             out = mix(x, self.operations[edge], weights)
         else:
             width = x.shape[1] // self.partial
-            part, rest = x[:, :width], x[:, width:]
+            first, rest = x[:, :width], x[:, width:]
             if self.strides[edge] == 2:
                 rest = F.max_pool2d(rest, 2, ceil_mode=True)
-            out = torch.cat([mix(part, self.operations[edge], weights), rest], dim=1)
+            out = torch.cat([mix(first, self.operations[edge], weights), rest], dim=1)
             out = F.channel_shuffle(out, self.partial)
         if self.auxiliary:
             name = str(edge)

@@ -240,7 +240,7 @@ class SearchCell(nn.Module):
 
     def joined(self, states: Sequence[StateFeatures]) -> Tensor:
         """The cell's output."""
-        return joined([state.whole for state in states[self.num_inputs :]], self.output)
+        return joined([state.all_channels for state in states[self.num_inputs :]], self.output)
 
     def _fused_node(
         self, plan: NodePlan, states: Sequence[StateFeatures], mixing: Sequence[Tensor]
@@ -326,8 +326,8 @@ class SearchCell(nn.Module):
         first = len(features) + len(edges) + auxiliary
         for feature, edge, index, chain in drafts:
             # All auxiliary skips share one weight, the last.
-            place = len(edges) if index is None else edges.index(edge)
-            weights = len(features) + place
+            column = len(edges) if index is None else edges.index(edge)
+            weights = len(features) + column
             candidates.append(
                 MixedCandidate(features.index(feature), weights, index or 0, first, tuple(chain))
             )

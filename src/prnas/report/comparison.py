@@ -229,8 +229,8 @@ def _genotypes(configs: Sequence[Mapping[str, Any]]) -> list[str]:
         None if genotype is None else json.dumps(genotype, sort_keys=True, default=str)
         for genotype in genotypes
     ]
-    known = dict.fromkeys(text for text in texts if text is not None)
-    numbers = {text: number for number, text in enumerate(known, 1)}
+    distinct = dict.fromkeys(text for text in texts if text is not None)
+    numbers = {text: number for number, text in enumerate(distinct, 1)}
     return ["–" if text is None else f"genotype {numbers[text]}" for text in texts]
 
 

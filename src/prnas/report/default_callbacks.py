@@ -11,14 +11,8 @@ from prnas.report.view import RunInfo, View, sessions_of
 from prnas.runs import records as kinds
 from prnas.runs.events import Callback, RetrainResult, RunStart, SearchResult
 from prnas.runs.names import ENVIRONMENT, RECORDS, REPORT, TENSORBOARD
-from prnas.runs.records import (
-    BatchRecord,
-    CycleRecord,
-    EpochRecord,
-    EvaluationRecord,
-    Record,
-    read_records,
-)
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import BatchRecord, CycleRecord, EpochRecord, EvaluationRecord, Record
 from prnas.space.pools import Pools
 
 

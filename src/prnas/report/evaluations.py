@@ -42,8 +42,12 @@ class Evaluations:
     def add(self, record: EvaluationRecord) -> None:
         self.seconds += record.seconds
         score = round(record.score, SCORE_DIGITS)
+        key = f"{record.share} {json.dumps(record.genotype, sort_keys=True)}"
         if record.stage == "final":
             self.finalists.append((record.number, score))
+            return
+        self._scored.setdefault(key, []).append(record.score)
+        if record.stage == "repeat":
             return
         self.scores.append(score)
         self.parents.append(record.parent)
@@ -52,13 +56,11 @@ class Evaluations:
         self.measure = record.measure
         proxies = record.proxies
         self.proxies.append(
-            None if proxies is None else {name: rounded(one) for name, one in proxies.items()}
+            None if proxies is None else {name: rounded(value) for name, value in proxies.items()}
         )
         size = self._size(record.genotype)
         self.parameters.append(None if size is None else size.parameters)
         self.macs.append(None if size is None else size.macs)
-        key = f"{record.share} {json.dumps(record.genotype, sort_keys=True)}"
-        self._scored.setdefault(key, []).append(record.score)
 
     def _size(self, data: dict[str, Any]) -> NetworkSize | None:
         try:
@@ -74,7 +76,7 @@ class Evaluations:
         again = [scores for scores in self._scored.values() if len(scores) > 1]
         if not again:
             return None
-        squares = sum((one - fmean(scores)) ** 2 for scores in again for one in scores)
+        squares = sum((score - fmean(scores)) ** 2 for scores in again for score in scores)
         freedom = sum(len(scores) - 1 for scores in again)
         return {"cells": len(again), "deviation": rounded(math.sqrt(squares / freedom))}
 

@@ -149,8 +149,8 @@ def _training_scores(view: View) -> Iterator[Plot]:
             _column(view, f"training_{what}", "training", compared=f"Training {what}"),
         ]
         held_out = (("validation", "sky", DASHES[1]), ("test", "red", ""))
-        found = [one for one in held_out if f"{one[0]}_{what}" in view.epochs.columns]
-        for name, color, dash in found or held_out[1:]:
+        measured = [part for part in held_out if f"{part[0]}_{what}" in view.epochs.columns]
+        for name, color, dash in measured or held_out[1:]:
             title = f"{name.capitalize()} {what}"
             lines.append(_column(view, f"{name}_{what}", name, color, dash, compared=title))
         yield Plot(what, what.capitalize(), "learning", form, lines, low)
@@ -368,9 +368,13 @@ def _mean_line(lines: Sequence[Line]) -> Line:
         values = [_held(line, xs) for line in values]
     columns = [[line.get(x) for line in values] for x in xs]
     full = [[y for y in column if y is not None] for column in columns]
-    whole = [len(column) == len(lines) for column in full]
-    means = [fmean(ys) if is_whole else None for ys, is_whole in zip(full, whole, strict=True)]
-    spreads = [stdev(ys) if is_whole else None for ys, is_whole in zip(full, whole, strict=True)]
+    complete = [len(column) == len(lines) for column in full]
+    means = [
+        fmean(ys) if is_complete else None for ys, is_complete in zip(full, complete, strict=True)
+    ]
+    spreads = [
+        stdev(ys) if is_complete else None for ys, is_complete in zip(full, complete, strict=True)
+    ]
     return replace(first, ys=means, deviations=spreads, xs=xs, until=until)
 
 

@@ -12,7 +12,7 @@ from prnas.report.view import RunInfo, View, sessions_of
 from prnas.runs import integrity
 from prnas.runs.named import genotype_and_data
 from prnas.runs.names import CONFIG, ENVIRONMENT, GENOTYPE, GROUP, RECORDS
-from prnas.runs.records import RecordReader
+from prnas.runs.record_lines import RecordReader
 
 
 def is_run(folder: Path) -> bool:

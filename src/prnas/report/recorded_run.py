@@ -94,6 +94,6 @@ def read_run(folder: str | Path) -> RecordedRun:
         raise UserError(f"{path} holds several runs; read one of them: {names}")
     info, records = read_verified(path)
     task = "retrain" if info.is_training else "search"
-    known = task == "retrain" or (path / GENOTYPE).is_file()
-    genotype = what_to_train(str(path)).genotype if known else None
+    has_genotype = task == "retrain" or (path / GENOTYPE).is_file()
+    genotype = what_to_train(str(path)).genotype if has_genotype else None
     return RecordedRun(path, task, info.config, tuple(records), genotype)

@@ -100,14 +100,14 @@ class SearchView(View):
     def _searcher(self) -> dict[str, Any]:
         """What a searcher asked for; where nothing was trained, evaluations stand for epochs."""
         data = self.evaluations.data(self.info.config)
-        found: dict[str, Any] = {"searcher": data, "without_supernet": self.scorer is not None}
-        found["scored_by"] = SCORED_BY.get(self.scorer or "")
+        fields: dict[str, Any] = {"searcher": data, "without_supernet": self.scorer is not None}
+        fields["scored_by"] = SCORED_BY.get(self.scorer or "")
         if self.scorer is not None:
             done = len(self.evaluations.scores)
             total = self.evaluations.total(self.info.config) or done
             seconds = rounded(self.evaluations.seconds)
-            found |= {"done": done, "planned": max(total, done), "seconds": seconds}
-        return found
+            fields |= {"done": done, "planned": max(total, done), "seconds": seconds}
+        return fields
 
     @property
     def _classes(self) -> tuple[int, bool]:

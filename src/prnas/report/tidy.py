@@ -17,14 +17,8 @@ from prnas.report.read_run import read_info
 from prnas.report.view import RunInfo
 from prnas.runs.integrity import check_records, check_run_config, newest_state, written_by
 from prnas.runs.names import CONFIG, RECORDS
-from prnas.runs.records import (
-    OPTIONAL,
-    CycleRecord,
-    EpochRecord,
-    Evidence,
-    Record,
-    read_records,
-)
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import OPTIONAL, CycleRecord, EpochRecord, Evidence, Record
 from prnas.space.change import Change
 from prnas.space.shape import Role
 
@@ -35,7 +29,7 @@ CANDIDATE_COLUMNS = (
     *(*RUN, "cycle", "cell", "edge", "candidate", "architecture_weight", "pruned"),
     *("worth", "worth_error", "saliency", "saliency_error", "path_worth", "path_worth_error"),
 )
-WHOLE = "all"  # The part of a measure that is of the epoch as a whole.
+ALL = "all"  # The part of a measure that is of the epoch as a whole.
 PARTS = {"testing": "test"}  # What records of seconds call otherwise than records of scores do.
 
 
@@ -72,14 +66,14 @@ def _measures(record: EpochRecord) -> Iterator[tuple[str, str, float | int]]:
         if (value := getattr(record, name)) is not None:
             yield "architecture", name, value
     if record.drop_path is not None:
-        yield WHOLE, "drop_path", record.drop_path
-    yield WHOLE, "steps", record.steps
-    yield WHOLE, "batch_size", record.batch
-    yield WHOLE, "seconds", record.seconds
+        yield ALL, "drop_path", record.drop_path
+    yield ALL, "steps", record.steps
+    yield ALL, "batch_size", record.batch
+    yield ALL, "seconds", record.seconds
     for part, seconds in record.seconds_for.items():
         yield PARTS.get(part, part), "seconds", seconds
-    yield WHOLE, "images_per_second", record.images_per_second
-    yield WHOLE, "peak_memory", record.memory
+    yield ALL, "images_per_second", record.images_per_second
+    yield ALL, "peak_memory", record.memory
 
 
 def candidate_rows(folder: Path, name: str) -> Iterator[Row]:

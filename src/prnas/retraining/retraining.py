@@ -15,17 +15,18 @@ from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, is_saved, network_of, save_model
 from prnas.nets.network import Network
-from prnas.retraining.kept import mean_of_classes
+from prnas.retraining.best_network import mean_of_classes
 from prnas.retraining.loss import Loss, balanced_weights
 from prnas.retraining.start import read_start
 from prnas.retraining.state import RetrainState
 from prnas.runs.attempt import Outcome, attempt
 from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.context import RunContext
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import RetrainResult
 from prnas.runs.preparation import check_sizes, cosine, draw_indices, torch_generator
 from prnas.runs.records import EpochRecord, Score, TrainedRecord
-from prnas.runs.run import Run, RunContext
+from prnas.runs.run import Run
 from prnas.runs.state import SavedState, Tally
 from prnas.space.network_size import NetworkSize, network_size
 from prnas.space.resnet import resnet_size
@@ -187,10 +188,10 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         if len(self.validation_indices):
             tally, confusion = self._validate(state.current_network)
             scores["validation"] = tally.score
-            if state.kept is not None:
+            if state.best is not None:
                 balanced = self.config.training.class_weights == "balanced"
                 accuracy = mean_of_classes(confusion) if balanced else tally.score.accuracy
-                state.kept.offer(state.current_network, epoch + 1, accuracy, tally.score)
+                state.best.offer(state.current_network, epoch + 1, accuracy, tally.score)
                 return scores
             state.validation = tally.score
         tally, _ = self._test()
@@ -205,9 +206,9 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         weights = self._class_weights()
         self.processes.check_equal(state.parameters, "weights")
         test, confusion = self._test()
-        kept = state.kept
+        best = state.best
         # Chosen weights have one test error; there are no last epochs of the same to average.
-        errors = state.errors if kept is None else [1 - test.score.accuracy]
+        errors = state.errors if best is None else [1 - test.score.accuracy]
         state.trained = TrainedRecord(
             test_error=fmean(errors),
             averaged_epochs=len(errors),
@@ -219,8 +220,8 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             seconds=state.elapsed,
             started_from=state.started_from,
             class_weights=None if weights is None else weights.tolist(),
-            validation=state.validation if kept is None else kept.score,
-            kept_epoch=None if kept is None else kept.epoch,
+            validation=state.validation if best is None else best.score,
+            kept_epoch=None if best is None else best.epoch,
         )
         self.record(state.trained)
         state.position.done = True

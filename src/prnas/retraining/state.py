@@ -15,7 +15,7 @@ from prnas.io.reading import validated
 from prnas.models.model import TrainedNetwork
 from prnas.nets.network import Network, build
 from prnas.nets.resnet import build_resnet
-from prnas.retraining.kept import Kept
+from prnas.retraining.best_network import BestNetwork
 from prnas.retraining.start import take_weights
 from prnas.runs.processes import Processes
 from prnas.runs.records import Score, StartedFrom, TrainedRecord
@@ -52,9 +52,9 @@ class RetrainState(RunState):
                 multi_avg_fn=get_ema_multi_avg_fn(training.average_decay),
                 use_buffers=True,
             )
-        self.kept: Kept | None = None
+        self.best: BestNetwork | None = None
         if training.keep == "best":
-            self.kept = Kept(copy.deepcopy(self.current_network).requires_grad_(False))
+            self.best = BestNetwork(copy.deepcopy(self.current_network).requires_grad_(False))
         self.errors: list[float] = []  # test errors of the last epochs
         self.validation: Score | None = None  # of the last epoch that was validated
         self.trained: TrainedRecord | None = None  # after the last epoch
@@ -62,8 +62,8 @@ class RetrainState(RunState):
             self.errors = validated(TypeAdapter(list[float]), saved["errors"], "errors")
             if saved.get("validation") is not None:
                 self.validation = Score(**saved["validation"])
-            if self.kept is not None:
-                self.kept.load_state(saved["kept"])
+            if self.best is not None:
+                self.best.load_state(saved["kept"])
             if saved["trained"] is not None:
                 self.trained = TrainedRecord(**saved["trained"])
             self._check_position(training.epochs)
@@ -73,7 +73,7 @@ class RetrainState(RunState):
         if position.epoch > epochs:
             raise ValueError(f"the training has {epochs} epochs")
         has_results = self.trained is not None
-        measured = self.errors if self.kept is None else self.kept.epoch is not None
+        measured = self.errors if self.best is None else self.best.epoch is not None
         if not has_results and (position.done or (position.epoch == epochs and not measured)):
             raise ValueError("the run is said to be done, but has no results")
 
@@ -97,11 +97,11 @@ class RetrainState(RunState):
     @property
     def final_network(self) -> nn.Module:
         """The network that is tested and saved at the end: the best so far if one is chosen."""
-        return self.current_network if self.kept is None else self.kept.network
+        return self.current_network if self.best is None else self.best.network
 
     def modules(self) -> Mapping[str, nn.Module]:
-        kept = None if self.kept is None else self.kept.network
-        modules = {"network": self.network, "averaged": self.averaged, "kept": kept}
+        best = None if self.best is None else self.best.network
+        modules = {"network": self.network, "averaged": self.averaged, "kept": best}
         return {name: module for name, module in modules.items() if module is not None}
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
@@ -118,8 +118,8 @@ class RetrainState(RunState):
             state["started_from"] = self.started_from.model_dump()
         if self.validation is not None:
             state["validation"] = self.validation.model_dump()
-        if self.kept is not None:
-            state["kept"] = self.kept.state()
+        if self.best is not None:
+            state["kept"] = self.best.state()
         return state
 
 

@@ -41,8 +41,8 @@ class Outcome:
         """Of several passes on the same images."""
         if len(outcomes) == 1:
             return outcomes[0]
-        loss = torch.stack([one.loss for one in outcomes]).mean()
-        return cls(loss, torch.stack([one.correct for one in outcomes]).mean())
+        loss = torch.stack([outcome.loss for outcome in outcomes]).mean()
+        return cls(loss, torch.stack([outcome.correct for outcome in outcomes]).mean())
 
 
 class _OtherProcessFailed(Exception):  # noqa: N818 - not an error of this process

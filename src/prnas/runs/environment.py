@@ -8,36 +8,37 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import prnas
 
 PACKAGES = ("torch", "lightning-fabric", "numpy", "safetensors", "pillow", "pydantic")
 
 
 def environment(threads: int | None) -> dict[str, Any]:
+    import torch  # Heavy, and `prnas doctor` must be able to say that it is broken.
+
     gpus = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     return {
         "prnas": prnas.__version__,
         "python": sys.version.split()[0],
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: installed_version(name) for name in PACKAGES},
         "platform": platform.platform(),
         "processor": platform.machine(),
         "cpus": os.cpu_count(),
         "threads": threads or torch.get_num_threads(),
         "gpus": gpus,
-        "git": _git(Path(prnas.__file__).parent),
+        "git": git_state(Path(prnas.__file__).parent),
     }
 
 
-def _version(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
+    """The version of an installed package, by the name that pip knows."""
     try:
         return version(name)
     except PackageNotFoundError:
         return None
 
 
-def _git(folder: Path) -> dict[str, Any] | None:
+def git_state(folder: Path) -> dict[str, Any] | None:
     """Commit and cleanness of the sources, if they are in a repository of their own."""
 
     def ask(*arguments: str) -> str:

@@ -101,8 +101,23 @@ class Validating:
     of_images: int  #: Images in all.
 
 
+class _EpochTable:
+    """What the epochs of a result can be shown as."""
+
+    __slots__ = ()
+    epochs: tuple[EpochRecord, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each epoch."""
+        return list(epoch_rows(self.epochs))
+
+    def to_pandas(self) -> Any:
+        """The epochs as a `pandas.DataFrame`."""
+        return frame_of(self.rows())
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class SearchResult:
+class SearchResult(_EpochTable):
     """The result of a search. `folder` is `None` for a search that wrote nothing."""
 
     genotype: Genotype  #: The cells that were found.
@@ -123,17 +138,9 @@ class SearchResult:
                 return epoch.scores["validation"].accuracy
         return None
 
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for each epoch."""
-        return list(epoch_rows(self.epochs))
-
-    def to_pandas(self) -> Any:
-        """The epochs as a `pandas.DataFrame`."""
-        return frame_of(self.rows())
-
     def _facts(self) -> Facts:
         return [
-            *_told(self.config),
+            *_config_facts(self.config),
             ("validation", percent(self.validation_accuracy)),
             ("epochs", str(len(self.epochs))),
             ("time", seconds(self.seconds)),
@@ -148,7 +155,7 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RetrainResult:
+class RetrainResult(_EpochTable):
     """The result of a training. `folder` is `None` for one that wrote nothing."""
 
     model: Model  #: The trained model.
@@ -164,17 +171,9 @@ class RetrainResult:
     kept_epoch: int | None = None  #: The epoch whose weights were kept, if it was chosen.
     config: RetrainConfig | None = None  #: What it was told.
 
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for each epoch."""
-        return list(epoch_rows(self.epochs))
-
-    def to_pandas(self) -> Any:
-        """The epochs as a `pandas.DataFrame`."""
-        return frame_of(self.rows())
-
     def _facts(self) -> Facts:
         return [
-            *_told(self.config),
+            *_config_facts(self.config),
             ("test error", percent(self.test_error)),
             ("parameters", f"{self.parameters:,}"),
             ("epochs", str(len(self.epochs))),
@@ -189,7 +188,7 @@ class RetrainResult:
         return html_of("training", self._facts(), self.model.card.genotype)
 
 
-def _told(config: SearchConfig | RetrainConfig | None) -> Facts:
+def _config_facts(config: SearchConfig | RetrainConfig | None) -> Facts:
     return [] if config is None else [("data", config.data.name), ("seed", str(config.seed))]
 
 

@@ -24,8 +24,9 @@ from prnas.runs.checkpoint import Checkpoint, Checkpoints
 from prnas.runs.environment import environment
 from prnas.runs.integrity import config_digest, read_config_data, written_by
 from prnas.runs.preparation import check_same
+from prnas.runs.record_lines import to_line
 from prnas.runs.record_versions import VERSION, header_line, version_of
-from prnas.runs.records import Record, to_line
+from prnas.runs.records import Record
 from prnas.runs.records_file import DAMAGED, RecordsFile
 from prnas.space.genotype import Genotype
 

@@ -9,9 +9,10 @@ from prnas.config import recipes
 from prnas.config.choosing import choose
 from prnas.config.files import for_another_task, read_draft
 from prnas.config.retrain import PLAIN, RetrainConfig
-from prnas.config.search import read_setting
+from prnas.config.search import SearchConfig, read_setting
 from prnas.config.sections import RunConfig
 from prnas.config.undecided import Draft
+from prnas.data.catalog import is_absent
 from prnas.io.errors import FormatError, UserError, reading, suggestion
 from prnas.io.paths import exists, is_file, is_folder
 from prnas.io.text import read_text
@@ -111,6 +112,16 @@ def _unfinished(folder: Path) -> UserError:
     )
 
 
+def ended_without_images(folder: Path, task: str) -> bool:
+    """Whether a run of a task has its result, and its images would have to be downloaded."""
+    run = _config_in(folder)
+    by_table = isinstance(run, SearchConfig) and run.searcher.by_table  # which needs no images
+    if run.task != task or by_table:
+        return False
+    result = folder / (MODEL if isinstance(run, RetrainConfig) else GENOTYPE)
+    return result.exists() and is_absent(run.images.name, run.images.root)
+
+
 def check_has_model(path: Path) -> None:
     """A `UserError` if `path` is the folder of a run that has no trained model."""
     if not is_file(path / CONFIG) or is_folder(path / MODEL):
@@ -163,7 +174,7 @@ def draft_of(given: RunConfig | str | Path, overrides: Sequence[str], kind: type
     draft = Draft(given) if isinstance(given, RunConfig) else read_draft(str(given), task)
     config = draft.config
     if not isinstance(config, kind):
-        raise for_another_task(type(config).__name__, config.task, task)
+        raise UserError(for_another_task(type(config).__name__, config.task, task))
     if not overrides:
         return Draft(config, draft.open)
     return honestly_described(type(config).draft(draft.to_data(), overrides))

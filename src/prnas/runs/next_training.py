@@ -17,9 +17,9 @@ def next_training(
 
     `shape` is that of the search's images: channels, height, width.
     """
-    found = Trainable(genotype, {"kind": "cells"}, config.data.model_dump())
+    trainable = Trainable(genotype, {"kind": "cells"}, config.data.model_dump())
     try:
-        _, draft = training_draft(found, None, None, ())
+        _, draft = training_draft(trainable, None, None, ())
         training = settle(draft).config
         if training.data.image_size != config.data.image_size:
             shape, _ = shape_and_classes(training.data)

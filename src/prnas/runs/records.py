@@ -1,34 +1,27 @@
-"""Records of a run: a typed one for each epoch, cycle and decision, as JSON lines.
+"""Records of a run: a typed one for each epoch, cycle and decision.
 
 Cycles, epochs and steps count from 1, as on the screen; docs/records.md describes every field.
+`record_lines` writes them as lines of JSON, and reads them.
 Records describe; nobody reads them back to decide. Fields that hold seconds, speed or memory differ
 from run to run; all others are the same for the same config and seed.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
-from pydantic_core import to_json
+from pydantic import BaseModel, ConfigDict, Field
 
 from prnas.config.choices import Execution, Scoring
-from prnas.io.errors import FormatError
-from prnas.io.reading import parse_json, validated
-from prnas.runs.record_versions import FIRST, VERSION, from_first, to_first, version_of
 from prnas.space.costs import CostKind
 from prnas.space.genotype import Role
 
-_MOST_LINE = 16_000_000  # bytes
-_REMEMBERED = 200  # bytes before the offset reached, by which a file that was cut back is known
 Count = Annotated[int, Field(ge=1)]  # where counting starts at 1
 
 
-class _Record(BaseModel):
+class FrozenRecord(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Score(_Record):
+class Score(FrozenRecord):
     """Mean loss and accuracy over `images` images."""
 
     loss: float  #: Mean loss.
@@ -36,7 +29,7 @@ class Score(_Record):
     images: int  #: Number of images.
 
 
-class DerivedGenotype(_Record):
+class DerivedGenotype(FrozenRecord):
     """The genotype that would be derived if a search ended after an epoch."""
 
     genotype: dict[str, Any]  #: The genotype, as `genotype.json` has it.
@@ -44,7 +37,7 @@ class DerivedGenotype(_Record):
     skips: dict[Role, float]  #: The share of each cell's operations.
 
 
-class EpochRecord(_Record):
+class EpochRecord(FrozenRecord):
     """One epoch: of a search if `type` is "epoch", of a final network's training if "training".
 
     `epoch` counts within its cycle, `total_epoch` within the run; a training has one cycle.
@@ -90,7 +83,7 @@ OPTIONAL = (
 )
 
 
-class BatchRecord(_Record):
+class BatchRecord(FrozenRecord):
     """A change of the batch size, from the given step (of its epoch) on."""
 
     type: Literal["batch"] = "batch"  #: What the record is.
@@ -101,7 +94,7 @@ class BatchRecord(_Record):
     reason: Literal["start", "memory", "out-of-memory"]  #: Why it is that.
 
 
-class ExecutionRecord(_Record):
+class ExecutionRecord(FrozenRecord):
     """How the supernet is computed after the given step (of its epoch), as was measured."""
 
     type: Literal["execution"] = "execution"
@@ -112,7 +105,7 @@ class ExecutionRecord(_Record):
     seconds: dict[Execution, float]  # Median of a step, each way.
 
 
-class Worth(_Record):
+class Worth(FrozenRecord):
     """The rise of the loss without each candidate of an edge, and the standard errors.
 
     `None` where nothing was measured.
@@ -122,7 +115,7 @@ class Worth(_Record):
     error: list[float | None]
 
 
-class EdgeDecision(_Record):
+class EdgeDecision(FrozenRecord):
     """A decision on an edge: the last candidate that was kept against the first that was pruned.
 
     `difference`: by how much more the loss rises without the kept one, with its standard error;
@@ -136,7 +129,7 @@ class EdgeDecision(_Record):
     p: float
 
 
-class InputDecision(_Record):
+class InputDecision(FrozenRecord):
     """A node's last input that was kept against the first that was not; see `EdgeDecision`."""
 
     node: int
@@ -147,7 +140,7 @@ class InputDecision(_Record):
     p: float
 
 
-class Evidence(_Record):
+class Evidence(FrozenRecord):
     """The measurements at the end of a cycle, on images of the architecture half.
 
     `removal` has the rise of the loss per image, `saliency` what its gradient foretells; each for
@@ -174,7 +167,7 @@ class Evidence(_Record):
     contradicted: int
 
 
-class CycleRecord(_Record):
+class CycleRecord(FrozenRecord):
     """The end of a cycle: what the architecture weights said, and what followed.
 
     `pools` are the labels of the candidates that the cycle trained, for each edge of each cell, and
@@ -192,16 +185,18 @@ class CycleRecord(_Record):
     edge_weights: dict[Role, list[float]] | None = None  #: Of searches whose edges have them.
 
 
-class EvaluationRecord(_Record):
+class EvaluationRecord(FrozenRecord):
     """A cell that a searcher asked for, with its score; see `prnas.searchers`.
 
     `stage` is "final" where one of the best is scored once more, on more images: then its score
-    decides. `parent` is the number of the evaluation of the cell that this one was made from.
+    decides; and "repeat" where the best is scored again to tell how much scores vary: that decides
+    nothing. `parent` is the number of the evaluation of the cell that this one was made from.
     """
 
     type: Literal["evaluation"] = "evaluation"  #: What the record is.
     number: Count  #: Number of the evaluation.
-    stage: Literal["search", "final"] = "search"  #: Whether it is scored once more, at the end.
+    #: Whether it is scored once more, at the end: to decide, or to tell how much scores vary.
+    stage: Literal["search", "final", "repeat"] = "search"
     genotype: dict[str, Any]  #: The cell, as `genotype.json` has it.
     score: float  #: An accuracy, as a fraction; or a proxy, see `measure`.
     best: float  #: The best score of its stage so far.
@@ -214,7 +209,7 @@ class EvaluationRecord(_Record):
     seconds: float  #: Duration of this one.
 
 
-class GivenUpEdge(_Record):
+class GivenUpEdge(FrozenRecord):
     """An edge on which the genotype differs from the search's own; `None`: not read there."""
 
     role: Role
@@ -224,7 +219,7 @@ class GivenUpEdge(_Record):
     fitting: str | None
 
 
-class FitRecord(_Record):
+class FitRecord(FrozenRecord):
     """What limits on the final network made of the genotype.
 
     Costs are `params`, `macs` and `latency`, in nanoseconds (0 without a table). `own` is the
@@ -242,7 +237,7 @@ class FitRecord(_Record):
     smallest: dict[CostKind, int] | None = None  #: Of each kind alone, where nothing fits.
 
 
-class NextTraining(_Record):
+class NextTraining(FrozenRecord):
     """The network that `prnas retrain RUN` trains after a search, without its auxiliary head."""
 
     parameters: int  #: Number of parameters.
@@ -253,7 +248,7 @@ class NextTraining(_Record):
     image: list[int]  #: Height and width of an image.
 
 
-class GenotypeRecord(_Record):
+class GenotypeRecord(FrozenRecord):
     """The end of a search; `fit`, if it had limits on the final network."""
 
     type: Literal["genotype"] = "genotype"
@@ -262,7 +257,7 @@ class GenotypeRecord(_Record):
     next: NextTraining | None = None
 
 
-class TruthRecord(_Record):
+class TruthRecord(FrozenRecord):
     """The entry of NAS-Bench-201's table for the genotype of a search.
 
     `truth` is a `prnas.space.nasbench201.truth.Truth` in JSON. Other spaces have no such record.
@@ -272,7 +267,7 @@ class TruthRecord(_Record):
     truth: dict[str, Any]
 
 
-class StartedFrom(_Record):
+class StartedFrom(FrozenRecord):
     """The trained model whose weights a training started with, and what did not come from it."""
 
     model: str  # as it was named
@@ -280,7 +275,7 @@ class StartedFrom(_Record):
     new: list[str]  # parts with weights of their own, such as "classifier"
 
 
-class TrainedRecord(_Record):
+class TrainedRecord(FrozenRecord):
     """The end of a training. `confusion[i][j]` counts test images of class i taken for class j."""
 
     type: Literal["trained"] = "trained"
@@ -298,163 +293,5 @@ class TrainedRecord(_Record):
     kept_epoch: Count | None = None  # the epoch of the saved weights, if it was chosen
 
 
-_EndRecord = GenotypeRecord | TruthRecord | TrainedRecord
-Record = EpochRecord | BatchRecord | ExecutionRecord | CycleRecord | EvaluationRecord | _EndRecord
-
-
-def _exactly(*names: str) -> AfterValidator:
-    def check(seconds: dict[str, float]) -> dict[str, float]:
-        if set(seconds) != set(names):
-            raise ValueError(f"must have {', '.join(names)}")
-        return seconds
-
-    return AfterValidator(check)
-
-
-# The seconds of an epoch by what they were spent on; "saving" is of checkpoints and records.
-_SearchSeconds = Annotated[
-    dict[str, float],
-    _exactly("data", "architecture", "weights", "validation", "saving", "other"),
-]
-_TrainingSeconds = Annotated[
-    dict[str, float], _exactly("data", "training", "testing", "saving", "other")
-]
-
-
-class _SearchEpochLine(_Record):
-    """An epoch of a search as the file has it."""
-
-    type: Literal["epoch"]
-    cycle: Count
-    epoch: Count
-    total_epoch: Count
-    grace: bool
-    steps: int
-    lr: float
-    architecture_lr: float | None = None
-    derived: DerivedGenotype | None = None
-    stopped_candidates: int | None = None
-    controller_score: float | None = None
-    controller_entropy: float | None = None
-    controller_baseline: float | None = None
-    curvature: float | None = None
-    batch: int
-    weights: Score
-    architecture: Score | None
-    validation: Score | None
-    seconds: float
-    images_per_second: float
-    memory: float
-    seconds_for: _SearchSeconds
-
-
-class _TrainingEpochLine(_Record):
-    """An epoch of a training as the file has it."""
-
-    type: Literal["training"]
-    epoch: Count
-    steps: int
-    lr: float
-    drop_path: float
-    batch: int
-    training: Score
-    validation: Score | None = None
-    test: Score | None
-    seconds: float
-    images_per_second: float
-    memory: float
-    seconds_for: _TrainingSeconds
-
-
-_EpochLine = _SearchEpochLine | _TrainingEpochLine
-_OtherLine = BatchRecord | ExecutionRecord | CycleRecord | EvaluationRecord | _EndRecord
-_Line = Annotated[_EpochLine | _OtherLine, Field(discriminator="type")]
-_ADAPTER: TypeAdapter[_Line] = TypeAdapter(_Line)
-
-
-def to_line(record: Record, version: int = VERSION) -> str:
-    line = _epoch_line(record) if isinstance(record, EpochRecord) else record
-    # Fields that later releases added are written only where they say something.
-    fields = type(line).model_fields
-    unsaid = {name for name, value in line if value is None and fields[name].default is None}
-    if version == FIRST:
-        data = to_first(line.model_dump(exclude=unsaid))
-        return to_json(data, inf_nan_mode="null").decode() + "\n"
-    return line.model_dump_json(exclude=unsaid) + "\n"
-
-
-def from_line(line: str, version: int = VERSION) -> Record:
-    data = parse_json(line)
-    read = validated(_ADAPTER, from_first(data) if version == FIRST else data, "record")
-    return _epoch_record(read) if isinstance(read, _EpochLine) else read
-
-
-def _epoch_line(record: EpochRecord) -> _EpochLine:
-    kind = _SearchEpochLine if record.type == "epoch" else _TrainingEpochLine
-    own = {name: getattr(record, name, None) for name in kind.model_fields}
-    return kind.model_validate(own | record.scores)
-
-
-def _epoch_record(line: _EpochLine) -> EpochRecord:
-    own = {name: value for name, value in line if name in EpochRecord.model_fields}
-    return EpochRecord(
-        **{"total_epoch": line.epoch, **own},
-        scores={name: value for name, value in line if isinstance(value, Score)},
-    )
-
-
-def read_records(path: Path) -> list[Record]:
-    """The records of a run. A last line that is still being written is left out."""
-    return RecordReader(path).news()[1]
-
-
-class RecordReader:
-    """Reads a run's records piece by piece. A resumed run cuts them back: then it starts anew."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._forget()
-
-    def _forget(self) -> None:
-        self._offset, self._lines, self._tail = 0, 0, b""
-        self._version = VERSION
-
-    def news(self) -> tuple[bool, list[Record]]:
-        """Whether all records returned so far are void, and those that came since.
-
-        A last line without its end is left for the next time. A `FormatError` names a bad line.
-        """
-        with self._path.open("rb") as file:
-            file.seek(max(0, self._offset - len(self._tail)))
-            void = file.read(len(self._tail)) != self._tail
-            if void:
-                self._forget()
-            file.seek(self._offset)
-            try:
-                read = [self._read(line) for line in _whole_lines(file)]
-            except (FormatError, UnicodeDecodeError) as error:
-                number = self._lines + 1
-                self._forget()
-                raise FormatError([f"{self._path}, line {number}: {error}"]) from None
-        return void, [record for record in read if record is not None]
-
-    def _read(self, line: bytes) -> Record | None:
-        """The record of a line; none of the header."""
-        text, is_header = line.decode(), False
-        if self._lines == 0:
-            self._version, is_header = version_of(text)
-        record = None if is_header else from_line(text, self._version)
-        self._lines += 1
-        self._offset += len(line)
-        self._tail = (self._tail + line)[-_REMEMBERED:]
-        return record
-
-
-def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Lines with their ends, up to the last one that has an end; none may be beyond all bounds."""
-    while line := file.readline(_MOST_LINE):
-        if not line.endswith(b"\n"):
-            if len(line) == _MOST_LINE:
-                raise FormatError([f"the line has more than {_MOST_LINE:,} bytes"])
-            return
-        yield line
+EndRecord = GenotypeRecord | TruthRecord | TrainedRecord
+Record = EpochRecord | BatchRecord | ExecutionRecord | CycleRecord | EvaluationRecord | EndRecord

@@ -3,37 +3,33 @@
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from prnas.config.sections import RunConfig
 from prnas.data.augment import Augmentation
 from prnas.data.dataset import DataSet, normalization
 from prnas.data.streams import Stream
 from prnas.io.memory import check_room, is_out_of_memory
 from prnas.runs import faults
 from prnas.runs.attempt import Outcome
-from prnas.runs.batch_size import BatchSize, MemoryProbe
+from prnas.runs.batch_size import BatchSize
 from prnas.runs.checkpoint import Checkpoint
-from prnas.runs.events import Callback, RunStart, StepEvent
-from prnas.runs.folder import RunFolder
+from prnas.runs.context import C, RunContext
+from prnas.runs.events import RunStart, StepEvent
 from prnas.runs.names import RECORDS
 from prnas.runs.preparation import check_same, digest_of, seed_for
-from prnas.runs.processes import Processes
-from prnas.runs.records import BatchRecord, EpochRecord, Record, Score, read_records
-from prnas.runs.signals import Signals
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import BatchRecord, EpochRecord, Record, Score
 from prnas.runs.state import RunState, SavedState
+from prnas.runs.time_left import seconds_left, speed_of
 
 # Writing a checkpoint needs memory for about three copies of its tensors.
 _CHECKPOINT_COPIES = 3
-_RECENT = 0.75  # weight of an epoch's speed in estimates, relative to the epoch after it
-C = TypeVar("C", bound=RunConfig)
 S = TypeVar("S", bound=RunState)
 R = TypeVar("R")  # the result
 K = TypeVar("K", bound=Record)
@@ -45,21 +41,6 @@ class Stopped(Exception):  # noqa: N818 - not an error
     def __init__(self, folder: Path | None, number: int) -> None:
         super().__init__("the run was stopped")
         self.folder, self.number = folder, number
-
-
-@dataclass(frozen=True)
-class RunContext(Generic[C]):
-    """The things that a run works with."""
-
-    config: C
-    data: DataSet
-    indices: Mapping[str, Tensor]  # training images of each part of a step
-    processes: Processes
-    probe: MemoryProbe
-    folder: RunFolder | None
-    callbacks: Sequence[Callback] = ()
-    signals: Signals = field(default_factory=Signals)
-    replay: bool = True  # whether batch decisions of an earlier session are repeated
 
 
 class Run(ABC, Generic[C, S, R]):
@@ -445,30 +426,3 @@ class Run(ABC, Generic[C, S, R]):
 
 
 AnyRun: TypeAlias = Run[Any, Any, Any]
-
-
-def speed_of(
-    work: float, share: float, seconds: float, first: tuple[float, float]
-) -> tuple[float, float]:
-    """Work and seconds of an epoch, of which a share is done, without its `first` step.
-
-    A session's first step (its share, its seconds) takes much longer than any other. Where it is
-    all there is, it has to do.
-    """
-    if share > first[0]:
-        share, seconds = share - first[0], seconds - first[1]
-    return work * share, max(seconds, 1e-9)
-
-
-def seconds_left(work_done: Sequence[tuple[float, float]], work_left: float) -> float | None:
-    """Seconds for `work_left`, from (work, seconds) of what is done, the latest last.
-
-    The later an epoch, the more it counts. `None`: nothing is done yet that could tell.
-    """
-    if work_left <= 0:
-        return 0.0
-    work = seconds = 0.0
-    for done, took in work_done:
-        work = _RECENT * work + max(done, 0.0)
-        seconds = _RECENT * seconds + max(took, 0.0)
-    return work_left * seconds / work if work > 0 else None

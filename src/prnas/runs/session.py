@@ -17,10 +17,11 @@ from prnas.io.errors import UserError
 from prnas.io.memory import free_memory, is_out_of_memory
 from prnas.runs.batch_size import MemoryProbe, probe_for
 from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.context import RunContext
 from prnas.runs.events import Callback, check_callbacks
 from prnas.runs.folder import RunFolder, Session, read_config
 from prnas.runs.processes import Processes
-from prnas.runs.run import Run, RunContext, Stopped
+from prnas.runs.run import Run, Stopped
 from prnas.runs.signals import stop_signals
 from prnas.runs.threads import busy_warning, default_threads
 

@@ -35,13 +35,13 @@ def training_draft(
     if given is None:
         given = named.default_training(inherited["name"] if inherited else data)
     draft = named.draft_of(given, (), RetrainConfig)
-    whole = trainable.put_into(draft.to_data())
+    settings = trainable.put_into(draft.to_data())
     if trainable.any_size and "network.cells" in draft.open:
-        whole["network"]["cells"] = AUTO  # As many blocks as the images allow.
+        settings["network"]["cells"] = AUTO  # As many blocks as the images allow.
     if inherited:
         keys = INHERITED if draft.open else (*INHERITED, *INHERITED_SIZES)
-        whole["data"] |= {key: inherited[key] for key in keys}
-    whole["network"] |= network or {}
+        settings["data"] |= {key: inherited[key] for key in keys}
+    settings["network"] |= network or {}
     changes = [*overrides, *typed_overrides({"data.name": data})]
     name = "retrain" if isinstance(given, RetrainConfig) else Path(given).stem
-    return name, named.honestly_described(RetrainConfig.draft(whole, changes))
+    return name, named.honestly_described(RetrainConfig.draft(settings, changes))

@@ -1,5 +1,6 @@
 """What all searchers have: they ask for cells and are told scores, and can be saved at any time."""
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -61,7 +62,7 @@ class Searcher(ABC):
         self.num_evaluations = 0
         self.best: Evaluated | None = None  # of equals, the first
         self._best_share = 0.0  # a score by more of an evaluation is better than any by less
-        self._asked: Proposal | None = None
+        self._proposal: Proposal | None = None
         # Of the choices that made the cell asked for last, where a policy makes them.
         self.entropy: float | None = None
 
@@ -72,32 +73,46 @@ class Searcher(ABC):
     @property
     def proposal(self) -> Proposal:
         """The same, with all that is known of it."""
-        if self._asked is None:
-            self._asked = self._propose()
-        return self._asked
+        if self._proposal is None:
+            self._proposal = self._propose()
+        return self._proposal
 
     def tell(self, genotype: Genotype, score: float) -> None:
         """The score of the cell that was asked for."""
-        if self._asked is None or genotype != self._asked.genotype:
+        if self._proposal is None or genotype != self._proposal.genotype:
             raise ValueError("the score must be of the cell that was asked for last")
         if not math.isfinite(score):
             raise ValueError(f"a score must be a finite number, got {score}")
-        asked, self._asked = self._asked, None
+        proposal, self._proposal = self._proposal, None
         self.num_evaluations += 1
         evaluated = Evaluated(genotype, score, self.num_evaluations)
-        more = asked.share > self._best_share
+        more = proposal.share > self._best_share
         if more or (
-            asked.share == self._best_share and self.best is not None and score > self.best.score
+            proposal.share == self._best_share and self.best is not None and score > self.best.score
         ):
-            self.best, self._best_share = evaluated, asked.share
-        self._learn(evaluated, asked)
+            self.best, self._best_share = evaluated, proposal.share
+        self._learn(evaluated, proposal)
+
+    @property
+    def num_settled(self) -> int:
+        """How many of the next proposals are the same whatever the scores of the others are."""
+        return 1
+
+    def upcoming(self, most: int) -> list[Proposal]:
+        """The next proposals, as far as they are settled; the first is `proposal`."""
+        ahead = copy.deepcopy(self, {id(self.space): self.space})
+        proposals = [ahead.proposal]
+        for _ in range(min(most, self.num_settled) - 1):
+            ahead.tell(ahead.ask(), 0.0)
+            proposals.append(ahead.proposal)
+        return proposals
 
     @abstractmethod
     def _propose(self) -> Proposal:
         """The next cell to ask for."""
 
     @abstractmethod
-    def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
+    def _learn(self, evaluated: Evaluated, proposal: Proposal) -> None:
         """Remember what was told, as far as it matters."""
 
     def state(self) -> dict[str, Any]:
@@ -108,7 +123,7 @@ class Searcher(ABC):
             "evaluations": self.num_evaluations,
             "best": self.best and self.best.to_json(),
             "best_share": self._best_share,
-            "asked": self._asked and self._asked.to_json(),
+            "asked": self._proposal and self._proposal.to_json(),
             "generator": [version, list(numbers), gauss],
             **self._own_state(),
         }
@@ -120,10 +135,10 @@ class Searcher(ABC):
         version, numbers, gauss = state["generator"]
         self.generator.setstate((version, tuple(numbers), gauss))
         self.num_evaluations = int(state["evaluations"])
-        best, asked = state["best"], state["asked"]
+        best, proposal = state["best"], state["asked"]
         self._best_share = float(state.get("best_share", best is not None))
         self.best = None if best is None else Evaluated.from_json(best)
-        self._asked = None if asked is None else Proposal.from_json(asked)
+        self._proposal = None if proposal is None else Proposal.from_json(proposal)
         self._load_own(state)
 
     def _own_state(self) -> dict[str, Any]:

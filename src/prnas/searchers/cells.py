@@ -129,16 +129,16 @@ class CellSpace:
         another choice of their edge; of `morphisms`, also what a legal morphism makes of them. A
         genotype that nothing leads away from stays what it is.
         """
-        places: list[list[list[list[Edit]]]] = []
+        cells: list[list[list[list[Edit]]]] = []
         for role in genotype.roles:
             operations = list(self._operation_edits(genotype, role, mutation))
             inputs = list(self._input_edits(genotype, role))
             kinds = [[edge for edge in kind if edge] for kind in (operations, inputs)]
             if kinds := [kind for kind in kinds if kind]:
-                places.append(kinds)
-        if not places:
+                cells.append(kinds)
+        if not cells:
             return genotype
-        kind = generator.choice(generator.choice(places))
+        kind = generator.choice(generator.choice(cells))
         return generator.choice(generator.choice(kind)).apply(genotype)
 
     def edits(self, genotype: Genotype) -> list[Edit]:
@@ -155,7 +155,7 @@ class CellSpace:
         self, genotype: Genotype, role: Role, mutation: Mutation = "edits"
     ) -> Iterator[list[Edit]]:
         """For each edge, the other operations that it may have."""
-        for node, slot, state, edge in _places(genotype.cell(role)):
+        for node, slot, state, edge in _numbered_edges(genotype.cell(role)):
             others = [op for op in self.choices[role, state, edge.input] if op != edge.op]
             if mutation == "morphisms":
                 children = (child for _, child in morphs(edge.op, self.limits))
@@ -167,7 +167,7 @@ class CellSpace:
         if self.shape.reads == "all":
             return
         cell = genotype.cell(role)
-        for node, slot, state, edge in _places(cell):
+        for node, slot, state, edge in _numbered_edges(cell):
             taken = {other.input for other in cell.nodes[node]}
             own = self.choices[role, state, edge.input]
             yield [
@@ -197,8 +197,8 @@ def _allowed(operations: Sequence[Operation], shape: CellShape) -> tuple[Operati
     return tuple(op for op in operations if shape.reads == "all" or not isinstance(op, Zero))
 
 
-def _places(cell: Cell) -> Iterator[tuple[int, int, int, Edge]]:
-    """Every edge, with the number of its node, its place in there, and the node's state."""
+def _numbered_edges(cell: Cell) -> Iterator[tuple[int, int, int, Edge]]:
+    """Every edge, with the number of its node, its index in there, and the node's state."""
     states = cell.shape.nodes(cell.num_nodes)
     for node, (state, edges) in enumerate(zip(states, cell.nodes, strict=True)):
         for slot, edge in enumerate(edges):

@@ -36,6 +36,10 @@ class Evolution(Searcher):
         self.death: Death = death
         self.population: deque[Evaluated] = deque()  # the oldest first
 
+    @property
+    def num_settled(self) -> int:
+        return max(self.size - len(self.population), 1)
+
     def _propose(self) -> Proposal:
         if len(self.population) < self.size:
             return Proposal(self.space.draw(self.generator))
@@ -46,19 +50,19 @@ class Evolution(Searcher):
     def draw_parent(self) -> Evaluated:
         """The best of a sample; of equals, the one that was drawn first."""
         drawn = [self.generator.choice(self.population) for _ in range(self.sample)]
-        return max(drawn, key=lambda one: one.score)
+        return max(drawn, key=lambda cell: cell.score)
 
-    def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
+    def _learn(self, evaluated: Evaluated, proposal: Proposal) -> None:
         self.population.append(evaluated)
         if len(self.population) <= self.size:
             return
         if self.death == "oldest":
             self.population.popleft()
         else:
-            self.population.remove(min(self.population, key=lambda one: one.score))
+            self.population.remove(min(self.population, key=lambda cell: cell.score))
 
     def _own_state(self) -> dict[str, Any]:
-        return {"population": [one.to_json() for one in self.population]}
+        return {"population": [cell.to_json() for cell in self.population]}
 
     def _load_own(self, state: Mapping[str, Any]) -> None:
         self.population = deque(map(Evaluated.from_json, state["population"]))

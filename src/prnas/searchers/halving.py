@@ -36,6 +36,10 @@ class SuccessiveHalving(Searcher):
         """Of a whole evaluation, for each cell of the present rung."""
         return float(self.factor) ** (self.rung + 1 - self.rungs)
 
+    @property
+    def num_settled(self) -> int:
+        return len(self._waiting) or self.factor ** (self.rungs - 1)
+
     def _propose(self) -> Proposal:
         if not self._waiting:
             number = self.factor ** (self.rungs - 1)
@@ -43,28 +47,30 @@ class SuccessiveHalving(Searcher):
         genotype, parent = self._waiting[0]
         return Proposal(genotype, parent, self.share)
 
-    def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
+    def _learn(self, evaluated: Evaluated, proposal: Proposal) -> None:
         self._waiting.pop(0)
         self._scored.append(evaluated)
         if self._waiting:
             return
-        ranked = sorted(self._scored, key=lambda one: -one.score)  # of equals, the first
+        ranked = sorted(self._scored, key=lambda cell: -cell.score)  # of equals, the first
         self._scored = []
         if self.rung + 1 == self.rungs:
             self.rung = 0
             return
         self.rung += 1
         risen = ranked[: len(ranked) // self.factor]
-        self._waiting = [(one.genotype, one.number) for one in risen]
+        self._waiting = [(cell.genotype, cell.number) for cell in risen]
 
     def _own_state(self) -> dict[str, Any]:
         return {
             "rung": self.rung,
             "waiting": [[genotype.to_json(), parent] for genotype, parent in self._waiting],
-            "scored": [one.to_json() for one in self._scored],
+            "scored": [cell.to_json() for cell in self._scored],
         }
 
     def _load_own(self, state: Mapping[str, Any]) -> None:
         self.rung = int(state["rung"])
-        self._waiting = [(Genotype.from_json(one), parent) for one, parent in state["waiting"]]
-        self._scored = [Evaluated.from_json(one) for one in state["scored"]]
+        self._waiting = [
+            (Genotype.from_json(genotype), parent) for genotype, parent in state["waiting"]
+        ]
+        self._scored = [Evaluated.from_json(cell) for cell in state["scored"]]

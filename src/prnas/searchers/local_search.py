@@ -25,20 +25,27 @@ class LocalSearch(Searcher):
     def __init__(self, space: CellSpace, generator: Random, move: Move = "best") -> None:
         super().__init__(space, generator)
         self.move: Move = move
-        self.known: dict[Genotype, Evaluated] = {}
+        self.evaluated_cells: dict[Genotype, Evaluated] = {}
         self.here: Evaluated | None = None  # where it stands
         self.num_optima = 0  # that it has left
         # The neighbours that are still to be looked at, the next last; and the best so far.
         self._left: list[Genotype] = []
         self._best_neighbour: Evaluated | None = None
 
+    @property
+    def num_settled(self) -> int:
+        if self.move == "first" or self.here is None:
+            return 1
+        unknown = sum(neighbour not in self.evaluated_cells for neighbour in self._left)
+        return max(unknown + (self._proposal is not None), 1)
+
     def _propose(self) -> Proposal:
         while self.here is not None:
             while self._left:
                 neighbour = self._left.pop()
-                if neighbour not in self.known:
+                if neighbour not in self.evaluated_cells:
                     return Proposal(neighbour, self.here.number)
-                if self._look_at(self.known[neighbour]):
+                if self._look_at(self.evaluated_cells[neighbour]):
                     break
             else:
                 self._move()
@@ -47,7 +54,7 @@ class LocalSearch(Searcher):
     def _draw_start(self) -> Genotype:
         for _ in range(_TRIES):
             start = self.space.draw(self.generator)
-            if start not in self.known:
+            if start not in self.evaluated_cells:
                 return start
         return self.space.draw(self.generator)
 
@@ -75,8 +82,8 @@ class LocalSearch(Searcher):
         self._left = [edit.apply(cell.genotype) for edit in self.space.edits(cell.genotype)]
         self.generator.shuffle(self._left)
 
-    def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
-        self.known.setdefault(evaluated.genotype, evaluated)
+    def _learn(self, evaluated: Evaluated, proposal: Proposal) -> None:
+        self.evaluated_cells.setdefault(evaluated.genotype, evaluated)
         if self.here is None:
             self._stand_at(evaluated)
         else:
@@ -84,7 +91,7 @@ class LocalSearch(Searcher):
 
     def _own_state(self) -> dict[str, Any]:
         return {
-            "known": [one.to_json() for one in self.known.values()],
+            "known": [cell.to_json() for cell in self.evaluated_cells.values()],
             "here": self.here and self.here.to_json(),
             "optima": self.num_optima,
             "left": [genotype.to_json() for genotype in self._left],
@@ -92,10 +99,10 @@ class LocalSearch(Searcher):
         }
 
     def _load_own(self, state: Mapping[str, Any]) -> None:
-        known = map(Evaluated.from_json, state["known"])
-        self.known = {one.genotype: one for one in known}
+        cells = map(Evaluated.from_json, state["known"])
+        self.evaluated_cells = {cell.genotype: cell for cell in cells}
         here, best = state["here"], state["best_neighbour"]
         self.here = None if here is None else Evaluated.from_json(here)
         self.num_optima = int(state["optima"])
-        self._left = [Genotype.from_json(one) for one in state["left"]]
+        self._left = [Genotype.from_json(genotype) for genotype in state["left"]]
         self._best_neighbour = None if best is None else Evaluated.from_json(best)

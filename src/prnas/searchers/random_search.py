@@ -1,5 +1,6 @@
 """Random search: what any other has to beat."""
 
+import sys
 from typing import ClassVar
 
 from prnas.searchers.base import Evaluated, Proposal, Searcher
@@ -10,8 +11,12 @@ class RandomSearch(Searcher):
 
     name: ClassVar[str] = "random"
 
+    @property
+    def num_settled(self) -> int:
+        return sys.maxsize
+
     def _propose(self) -> Proposal:
         return Proposal(self.space.draw(self.generator))
 
-    def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
+    def _learn(self, evaluated: Evaluated, proposal: Proposal) -> None:
         pass

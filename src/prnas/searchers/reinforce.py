@@ -56,7 +56,7 @@ class Reinforce(Searcher):
 
         return Proposal(Genotype.of({role: cell(role) for role in shape.roles}))
 
-    def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
+    def _learn(self, evaluated: Evaluated, proposal: Proposal) -> None:
         self._sum = self.decay * self._sum + (1 - self.decay) * evaluated.score
         self._weight = self.decay * self._weight + (1 - self.decay)
         advantage = evaluated.score - self._sum / self._weight
@@ -73,16 +73,16 @@ class Reinforce(Searcher):
 
     def gradients(self, genotype: Genotype, advantage: float) -> dict[EdgeKey, list[float]]:
         """Of minus the log-probability of a cell, times its advantage, by the logits."""
-        found: dict[EdgeKey, list[float]] = {}
+        gradients: dict[EdgeKey, list[float]] = {}
         for role in genotype.roles:
             for state, edge in genotype.cell(role).edges:
                 key: EdgeKey = (role, state, edge.input)
                 chosen = self.space.choices[key].index(edge.op)
-                found[key] = [
+                gradients[key] = [
                     advantage * (probability - (i == chosen))
                     for i, probability in enumerate(self.probabilities(key))
                 ]
-        return found
+        return gradients
 
     def _own_state(self) -> dict[str, Any]:
         tables = (self.logits, self._means, self._squares)

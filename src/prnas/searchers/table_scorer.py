@@ -14,7 +14,7 @@ class TableScorer:
     """The validation accuracy after 12 epochs, as a fraction: a signal, and not the judge."""
 
     def __init__(self, data: str = "cifar10") -> None:
-        suffix = next(one.suffix for one in DATA_SETS if one.name == data)
+        suffix = next(data_set.suffix for data_set in DATA_SETS if data_set.name == data)
         self._scores = table.column(f"e12_val_{suffix}")
         self.images = EPOCHS * _TRAINED_ON[data]  # that the training of a cell saw
 

@@ -87,9 +87,25 @@ class Asking:
             return False
         if budget.images is budget.steps is None:
             return True
-        after = self.spent + self._cost(self.searcher.proposal)
-        return (budget.images is None or after.images <= budget.images) and (
-            budget.steps is None or after.steps <= budget.steps
+        return self._covers(self.spent + self._cost(self.searcher.proposal))
+
+    def upcoming(self, most: int) -> list[tuple[Proposal, int]]:
+        """The next evaluations that are settled and within the budget, with their numbers."""
+        budget, done, spent = self.budget, self.searcher.num_evaluations, self.spent
+        if budget.evaluations is not None:
+            most = min(most, budget.evaluations - done)
+        affordable: list[tuple[Proposal, int]] = []
+        for number, proposal in enumerate(self.searcher.upcoming(max(most, 1)), start=done + 1):
+            spent += self._cost(proposal)
+            if number > 1 and not self._covers(spent):
+                break
+            affordable.append((proposal, number))
+        return affordable
+
+    def _covers(self, spent: Cost) -> bool:
+        budget = self.budget
+        return (budget.images is None or spent.images <= budget.images) and (
+            budget.steps is None or spent.steps <= budget.steps
         )
 
     def evaluate(self, score: Callable[[Proposal, int], float], **facts: Any) -> EvaluationRecord:

@@ -76,13 +76,13 @@ class BatchAccuracy:
 
     def __call__(self, genotype: Genotype, number: int) -> float:
         """On the batch of that number, from 0."""
-        whole, place = divmod(number, len(self.half) // self.size)
-        if whole != self._round:
-            names = ("rewards", self.search.state.position.cycle, whole)
+        round_number, index = divmod(number, len(self.half) // self.size)
+        if round_number != self._round:
+            names = ("rewards", self.search.state.position.cycle, round_number)
             generator = torch_generator(self.search.config.seed, *names)
             order = torch.randperm(len(self.half), generator=generator)
-            self._round, self._order = whole, self.half[order]
-        batch = self._order[place * self.size : (place + 1) * self.size]
+            self._round, self._order = round_number, self.half[order]
+        batch = self._order[index * self.size : (index + 1) * self.size]
         processes = self.search.processes
         own = torch.tensor_split(batch, processes.size)[processes.rank]
         mine = [own] if len(own) else []

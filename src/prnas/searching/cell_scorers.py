@@ -1,7 +1,7 @@
 """What scores cells one by one, where no supernet does: a table, a short training, a proxy."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -15,10 +15,10 @@ from prnas.data.dataset import load, normalization
 from prnas.io.memory import free_memory
 from prnas.retraining.retraining import Retraining
 from prnas.runs.batch_size import probe_for
+from prnas.runs.context import RunContext
 from prnas.runs.preparation import digest_of, seed_for
 from prnas.runs.processes import Processes
 from prnas.runs.records import Score
-from prnas.runs.run import RunContext
 from prnas.runs.signals import Signals
 from prnas.runs.threads import default_threads
 from prnas.searchers.base import Proposal
@@ -35,6 +35,7 @@ class CellScorer(ABC):
 
     digest: str | None = None
     measure: str | None = None  # what a score is, if it is no accuracy
+    signals = Signals()  # that stop a training at a step's end
 
     def __init__(self, config: SearchConfig) -> None:
         self.config = config
@@ -46,6 +47,14 @@ class CellScorer(ABC):
     @abstractmethod
     def score(self, proposal: Proposal, number: int) -> float:
         """The score of a cell, in the evaluation of that number."""
+
+    def expect(self, evaluations: Sequence[tuple[Proposal, int]]) -> None:  # noqa: B027
+        """These will be asked for next, each by its number: they may be begun."""
+
+    @property
+    def num_at_once(self) -> int:
+        """How many evaluations can be under way at the same time."""
+        return 1
 
     def proxies(self) -> Proxies | None:
         """What tells the proxies of cells, if there are images."""
@@ -108,8 +117,6 @@ class TrainingScorer(ImageScorer):
     weights and batches by a seed of its own, which follows from the search's and its number; so one
     that is cut short begins anew, to the same bits.
     """
-
-    signals = Signals()  # that stop a training at a step's end
 
     def prepare(self) -> None:
         first = Proposal(self.config.cell_space.draw(Random(0)))
@@ -205,7 +212,11 @@ def make_scorer(config: SearchConfig, say: Callable[[str], None]) -> CellScorer:
         case "table":
             return TableCells(config)
         case "training":
-            return TrainingScorer(config, say)
+            if config.compute.devices == 1:
+                return TrainingScorer(config, say)
+            from prnas.searching.training_pool import TrainingPool  # which knows this file
+
+            return TrainingPool(config, say)
         case "proxy":
             return ProxyScorer(config, say)
         case "supernet":

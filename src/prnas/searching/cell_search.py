@@ -18,11 +18,13 @@ from prnas.runs.events import Callback, RunStart, SearchResult, check_callbacks
 from prnas.runs.folder import RunFolder, Session, read_config
 from prnas.runs.names import RECORDS
 from prnas.runs.preparation import check_same
-from prnas.runs.records import EvaluationRecord, GenotypeRecord, Record, TruthRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EvaluationRecord, GenotypeRecord, Record, TruthRecord
 from prnas.runs.run import Stopped
 from prnas.runs.signals import Signals, stop_signals
+from prnas.searchers.base import Evaluated, Proposal
 from prnas.searching.asking import Asking, make_searcher
-from prnas.searching.cell_scorers import CellScorer, TrainingScorer, make_scorer
+from prnas.searching.cell_scorers import CellScorer, make_scorer
 from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import truth_of
 
@@ -67,8 +69,7 @@ def _run(
         stack.callback(scorer.close)
         config = scorer.config
         signals = stack.enter_context(stop_signals())
-        if isinstance(scorer, TrainingScorer):
-            scorer.signals = signals
+        scorer.signals = signals
         folder, checkpoint = None, None
         if open_folder is not None:
             folder = open_folder(config, session)
@@ -155,6 +156,8 @@ class CellSearch:
             self.save()
         while self.genotype is None and self.asking.goes_on:
             cell = self.asking.searcher.ask()
+            if (several := self.scorer.num_at_once) > 1:
+                self.scorer.expect(self.asking.upcoming(several))
             facts = {"proxies": None if self.proxies is None else self.proxies.all(cell)}
             record = self.asking.evaluate(self.scorer.score, measure=self.scorer.measure, **facts)
             self.record(record)
@@ -173,9 +176,41 @@ class CellSearch:
         if self._signals.take_save() or minutes >= self.config.checkpoints.every_minutes:
             self.save()
 
+    def _repeat_best(self, best: Evaluated) -> None:
+        """Score the best cell again, which changes no decision: it tells the noise of scores."""
+        searcher, records = self.asking.searcher, self.records_of(EvaluationRecord)
+        first = next(record for record in records if record.number == best.number)
+        proposal = Proposal(best.genotype, share=first.share or 1.0)
+        start = searcher.num_evaluations + 1
+        numbers = range(start, start + self.config.searcher.repeats)
+        done = {record.number for record in records if record.stage == "repeat"}
+        for number in numbers:
+            if number in done:
+                continue
+            several = self.scorer.num_at_once
+            self.scorer.expect(
+                [(proposal, later) for later in numbers if later >= number][:several]
+            )
+            began = time.perf_counter()
+            score = self.scorer.score(proposal, number)
+            record = EvaluationRecord(
+                number=number,
+                stage="repeat",
+                genotype=first.genotype,
+                score=score,
+                best=best.score,
+                images=self.asking.images,
+                share=first.share,
+                seconds=time.perf_counter() - began,
+            )
+            self.record(record)
+            self.emit("on_evaluation", record)
+            self._stop_or_save()
+
     def _end(self) -> None:
         best = self.asking.searcher.best
         assert best is not None
+        self._repeat_best(best)
         self.genotype = best.genotype
         self.record(GenotypeRecord(genotype=best.genotype.to_json()))
         if (truth := truth_of(best.genotype)) is not None:  # all is decided by now

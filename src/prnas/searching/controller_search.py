@@ -58,6 +58,10 @@ class ControllerSearch(Searcher):
 
         return self.controller.written(drawn)
 
+    @property
+    def num_settled(self) -> int:
+        return self.settings.batch - len(self._batch)
+
     @torch.no_grad()
     def _propose(self) -> Proposal:
         written = self.write()
@@ -65,7 +69,7 @@ class ControllerSearch(Searcher):
         self._written = (written.actions, float(written.log_probability))
         return Proposal(written.genotype)
 
-    def _learn(self, evaluated: Evaluated, asked: Proposal) -> None:
+    def _learn(self, evaluated: Evaluated, proposal: Proposal) -> None:
         assert self._written is not None
         if not self.learns:
             self._written = None
@@ -87,15 +91,17 @@ class ControllerSearch(Searcher):
     def loss(self, batch: list[Experience]) -> Tensor:
         """Its gradient is that of the policy, averaged over a batch."""
         losses: list[Tensor] = []
-        for one in batch:
-            now = self.controller.again(one.actions).log_probability
+        for experience in batch:
+            now = self.controller.again(experience.actions).log_probability
             if self.settings.update == "reinforce":
-                losses.append(-one.advantage * now)
+                losses.append(-experience.advantage * now)
                 continue
-            ratio = torch.exp(now - one.log_probability)
+            ratio = torch.exp(now - experience.log_probability)
             clip = self.settings.clip
             bounded = ratio.clamp(1 - clip, 1 + clip)
-            losses.append(-torch.minimum(ratio * one.advantage, bounded * one.advantage))
+            losses.append(
+                -torch.minimum(ratio * experience.advantage, bounded * experience.advantage)
+            )
         return torch.stack(losses).mean()
 
     def _own_state(self) -> dict[str, Any]:
@@ -112,7 +118,8 @@ class ControllerSearch(Searcher):
             "entropy": self.entropy,
             "written": self._written and [list(self._written[0]), self._written[1]],
             "batch": [
-                [list(one.actions), one.log_probability, one.advantage] for one in self._batch
+                [list(experience.actions), experience.log_probability, experience.advantage]
+                for experience in self._batch
             ],
         }
 
@@ -130,7 +137,7 @@ class ControllerSearch(Searcher):
         self.baseline, self.entropy = float(state["baseline"]), float(state["entropy"])
         written = state["written"]
         self._written = None if written is None else (tuple(written[0]), float(written[1]))
-        self._batch = [Experience(tuple(one[0]), *one[1:]) for one in state["batch"]]
+        self._batch = [Experience(tuple(saved[0]), *saved[1:]) for saved in state["batch"]]
 
 
 def _like(weight: Tensor, values: Any) -> Tensor:

@@ -70,7 +70,7 @@ def has_grown(values: Sequence[float], limit: float) -> bool:
     """Whether the mean of the last measurements is `limit` times that of earlier ones, or more."""
     if len(values) <= BACK:
         return False
-    now, before = (fmean(part[-WINDOW:]) for part in (values, values[:-BACK]))
+    now, before = (fmean(series[-WINDOW:]) for series in (values, values[:-BACK]))
     return before > 0 and now > limit * before
 
 
@@ -88,24 +88,24 @@ def measured_curvature(search: "Search") -> float | None:
     order = half[torch.randperm(len(half), generator=generator)]
     search.state.supernet.progress = search.progress
     size = min(search.config.batch.min, len(order))
-    while (found := _attempt(search, order[:size])) is None:
+    while (value := _attempt(search, order[:size])) is None:
         if size <= 2:
             raise faults.out_of_memory(search)
         size = -(-size // 2)
-    return search.processes.broadcast(found)
+    return search.processes.broadcast(value)
 
 
 def _attempt(search: "Search", indices: Tensor) -> float | None:
     """`None` if memory runs out, in any process."""
     images, processes = search.data.train, search.processes
     generator = torch_generator(search.config.seed, "curvature", 1)
-    found = 0.0
+    value = 0.0
     failed = False
     try:
         pixels = plain(images.fetch(indices), search.normalization).to(processes.dtype)
         labels = images.labels[indices].to(pixels.device)
         with processes.autocast():
-            found = curvature(search.state.supernet, pixels, labels, generator)
+            value = curvature(search.state.supernet, pixels, labels, generator)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
@@ -114,4 +114,4 @@ def _attempt(search: "Search", indices: Tensor) -> float | None:
     if anywhere:
         recover_memory()
         return None
-    return found
+    return value

@@ -10,7 +10,7 @@ from prnas.config.search import SearchConfig
 from prnas.config.searcher import Proxy
 from prnas.data.augment import plain
 from prnas.data.dataset import DataSet, Normalization
-from prnas.nets.plain import network_of
+from prnas.nets.plain_network import network_of
 from prnas.nets.proxies import nwot, synflow
 from prnas.nets.weights import construct
 from prnas.runs.preparation import torch_generator
@@ -44,8 +44,8 @@ class Proxies:
         options: dict[str, Any] = {"output": self._config.network.output}
         options["input_channels"] = channels
         if proxy in ("params", "macs"):
-            found = network_size(*size, image_size=(height, width), **options)
-            return float(found.parameters if proxy == "params" else found.macs)
+            total = network_size(*size, image_size=(height, width), **options)
+            return float(total.parameters if proxy == "params" else total.macs)
         generator = torch_generator(self._config.seed, "proxy weights")
         network = construct(lambda: network_of(*size, **options), generator)
         network = network.to(self._images.device)

@@ -11,6 +11,7 @@ from prnas.data.dataset import DataSet, halves
 from prnas.io.errors import UserError
 from prnas.nets.relaxations import CycleProgress
 from prnas.runs.checkpoint import Checkpoint
+from prnas.runs.context import RunContext
 from prnas.runs.evaluation import evaluate
 from prnas.runs.events import SearchResult
 from prnas.runs.next_training import next_training
@@ -30,7 +31,7 @@ from prnas.runs.records import (
     Score,
     TruthRecord,
 )
-from prnas.runs.run import Run, RunContext
+from prnas.runs.run import Run
 from prnas.runs.state import SavedState
 from prnas.searching.curvature import CurvatureStop, measured_curvature
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
@@ -261,11 +262,11 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             position.done, state.genotype = True, decision.genotype
             state.elapsed += measured
             fit = decision.fit
-            found = FitRecord.model_validate(fit.to_json()) if fit else None
+            fit_record = FitRecord.model_validate(fit.to_json()) if fit else None
             images = (self.data.shape, self.data.num_classes)
             then = next_training(decision.genotype, self.config, *images)
             genotype = decision.genotype.to_json()
-            self.record(GenotypeRecord(genotype=genotype, fit=found, next=then))
+            self.record(GenotypeRecord(genotype=genotype, fit=fit_record, next=then))
             if fit is not None:
                 self.emit("on_message", "\n".join(in_words(fit)))
             if (truth := truth_of(decision.genotype)) is not None:  # all is decided by now
@@ -327,17 +328,17 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
 
     def result(self) -> SearchResult:
         assert self.state.genotype is not None
-        found = next(iter(self.records_of(GenotypeRecord)), None)
+        record = next(iter(self.records_of(GenotypeRecord)), None)
         return SearchResult(
             self.state.genotype,
             self.folder.path if self.folder else None,
             self.records_of(EpochRecord),
             self.records_of(CycleRecord),
             self.state.elapsed,
-            found.fit if found else None,
+            record.fit if record else None,
             self.records_of(EvaluationRecord),
             self.config,
-            found.next if found else None,
+            record.next if record else None,
         )
 
 

@@ -45,19 +45,19 @@ class SequentialSelection:
             return
         pools, epochs = state.supernet.pools, state.cycle.epochs
         sizes = {role: len(pools.cell(role).edges) for role in pools.roles}
-        for place in range(max(sizes.values())):
-            due = due_after(place, max(sizes.values()), epochs, every)
+        for index in range(max(sizes.values())):
+            due = due_after(index, max(sizes.values()), epochs, every)
             done = any(
-                (role, self._order(role, sizes[role])[place]) in state.supernet.decided
+                (role, self._order(role, sizes[role])[index]) in state.supernet.decided
                 for role in pools.roles
-                if place < sizes[role]
+                if index < sizes[role]
             )
             if due <= state.position.epoch + 1 and not done:
                 self._decide(
                     {
-                        role: self._order(role, sizes[role])[place]
+                        role: self._order(role, sizes[role])[index]
                         for role in pools.roles
-                        if place < sizes[role]
+                        if index < sizes[role]
                     }
                 )
 
@@ -74,7 +74,7 @@ class SequentialSelection:
         generator = torch_generator(search.config.seed, "sequential")
         order = half[torch.randperm(len(half), generator=generator)]
         measuring = Measuring(search, order, min(search.config.evidence.images, len(half)), 0)
-        found: dict[Role, int] = {}
+        chosen: dict[Role, int] = {}
         for role, edge in edges.items():
             cell = supernet.pools.cell(role)
             candidates = cell.edges[edge].candidates
@@ -85,13 +85,14 @@ class SequentialSelection:
             ] or [0]
             without = {index: _without(role, edge, index) for index in choice}
             losses = measuring.losses(without.values())
-            found[role] = max(choice, key=lambda index: (fmean(losses[without[index]]), -index))
+            chosen[role] = max(choice, key=lambda index: (fmean(losses[without[index]]), -index))
             source, state = cell.positions[edge][1], cell.positions[edge][0]
+            label = candidates[chosen[role]].label
             search.emit(
                 "on_message",
-                f"edge {source}→{state} of the {role} cell keeps '{candidates[found[role]].label}'",
+                f"edge {source}→{state} of the {role} cell keeps '{label}'",
             )
-        for role, index in found.items():
+        for role, index in chosen.items():
             supernet.decided[role, edges[role]] = index
 
     def state(self) -> dict[str, Any]:
@@ -106,10 +107,10 @@ def _without(role: Role, edge: int, index: int) -> Without:
     return frozenset({CandidateIndex(role, edge, index)})
 
 
-def due_after(place: int, number: int, epochs: int, over: int) -> int:
-    """After how many of a cycle's epochs an edge is decided, by its place among `number` edges.
+def due_after(index: int, number: int, epochs: int, over: int) -> int:
+    """After how many of a cycle's epochs an edge is decided, by its index among `number` edges.
 
     Evenly over the last `over` epochs, so that the last one too has some left to adapt to.
     """
     over = min(over, epochs)
-    return max(epochs - over + place * over // number, 1)
+    return max(epochs - over + index * over // number, 1)

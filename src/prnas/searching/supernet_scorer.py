@@ -42,7 +42,7 @@ class SupernetScorer:
         self.num_batches = len(batches_of(few, batch))
         share = slice(search.processes.rank, None, search.processes.size)
         self._few, self._all = batches_of(few, batch)[share], batches_of(order, batch)[share]
-        self._kept: list[Batch] = []  # the few batches of this process
+        self._few_fetched: list[Batch] = []  # the few batches of this process
         self._calibration: list[Tensor] = []
         own = search.config.searcher.supernet
         if own.statistics == "recalibrated":
@@ -51,17 +51,17 @@ class SupernetScorer:
             some = batches_of(order[: own.calibration * batch], batch)
             self._calibration = [images for images, _ in fetched(search, some)]
 
-    def accuracy(self, genotype: Genotype, whole: bool = False) -> float:
-        """On some images, or on the `whole` architecture half."""
-        batches = fetched(self.search, self._all) if whole else self._few_images()
+    def accuracy(self, genotype: Genotype, all_images: bool = False) -> float:
+        """On some images, or on all of the architecture half."""
+        batches = fetched(self.search, self._all) if all_images else self._few_images()
         correct = num_correct(self.search, genotype, batches, self._calibration)
         (total,) = self.search.processes.sum([float(correct)])
-        return total / (self.num_all if whole else self.num_images)
+        return total / (self.num_all if all_images else self.num_images)
 
     def _few_images(self) -> Sequence[Batch]:
-        if not self._kept:
-            self._kept = list(fetched(self.search, self._few))
-        return self._kept
+        if not self._few_fetched:
+            self._few_fetched = list(fetched(self.search, self._few))
+        return self._few_fetched
 
 
 class CellChoice:
@@ -90,7 +90,7 @@ class CellChoice:
         self.finalists: list[Evaluated] = []  # the best so far
         self.scores: list[float] = []  # of the finalists, on the whole half
         if saved is not None:
-            self.finalists = [Evaluated.from_json(one) for one in saved["finalists"]]
+            self.finalists = [Evaluated.from_json(cell) for cell in saved["finalists"]]
             self.scores = [float(score) for score in saved["scores"]]
 
     def genotype(self) -> Genotype:
@@ -99,7 +99,7 @@ class CellChoice:
             cell = self.asking.searcher.ask()
             facts = {"proxies": None if self.proxies is None else self.proxies.all(cell)}
             record = self.asking.evaluate(
-                lambda one, _: self.scorer.accuracy(one.genotype), **facts
+                lambda proposal, _: self.scorer.accuracy(proposal.genotype), **facts
             )
             self._enter(Evaluated(Genotype.from_json(record.genotype), record.score, record.number))
             self._remember(record)
@@ -107,21 +107,21 @@ class CellChoice:
             self._remember(self._score_next())
         return self.finalists[self.scores.index(max(self.scores))].genotype
 
-    def _enter(self, one: Evaluated) -> None:
+    def _enter(self, cell: Evaluated) -> None:
         """Among the finalists, if it is as good; each cell once, and of equals the first."""
-        if all(one.genotype != other.genotype for other in self.finalists):
-            ranked = sorted([*self.finalists, one], key=lambda other: -other.score)
+        if all(cell.genotype != other.genotype for other in self.finalists):
+            ranked = sorted([*self.finalists, cell], key=lambda other: -other.score)
             self.finalists = ranked[: self.search.config.searcher.supernet.finalists]
 
     def _score_next(self) -> EvaluationRecord:
         start = time.perf_counter()
-        one = self.finalists[len(self.scores)]
-        score = self.scorer.accuracy(one.genotype, whole=True)
+        finalist = self.finalists[len(self.scores)]
+        score = self.scorer.accuracy(finalist.genotype, all_images=True)
         self.scores.append(score)
         return EvaluationRecord(
-            number=one.number,
+            number=finalist.number,
             stage="final",
-            genotype=one.genotype.to_json(),
+            genotype=finalist.genotype.to_json(),
             score=score,
             best=max(self.scores),
             images=self.asking.images + len(self.scores) * self.scorer.num_all,
@@ -135,7 +135,7 @@ class CellChoice:
 
     def state(self) -> dict[str, Any]:
         """All that is needed to go on, as plain data."""
-        finalists = [one.to_json() for one in self.finalists]
+        finalists = [finalist.to_json() for finalist in self.finalists]
         return {**self.asking.state(), "finalists": finalists, "scores": self.scores}
 
 

@@ -45,8 +45,8 @@ def _work(config: SearchConfig, number: int, pool: float) -> list[float]:
     cells = cycle.cells or config.network.cells
     channels = cycle.channels or config.network.channels
     inputs = CELL_COST if config.network.shape.network == "darts" else 0.0
-    parts = cycle.partial_channels or config.network.partial_channels
-    supernet = cells * channels * (edges * pool / parts + inputs)
+    groups = cycle.partial_channels or config.network.partial_channels
+    supernet = cells * channels * (edges * pool / groups + inputs)
     share = config.data.architecture_share
     work: list[float] = []
     for epoch in range(cycle.epochs):

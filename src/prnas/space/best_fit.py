@@ -66,14 +66,14 @@ def best_fit(groups: Sequence[Group], bounds: Costs) -> Choice | None:
     least = [_least_after(groups, kind) for kind in range(len(bounds))]
     relaxed = _Relaxed(groups, bounds)
     prices = relaxed.good_prices()
-    best = relaxed.found
-    known = None if best is None else best.value
+    best = relaxed.best
+    best_value = None if best is None else best.value
     ahead = _most_after(groups, prices)
     states = [_State(0, (0,) * len(bounds), None)]
     flat = 0  # the number of slots before this group, in `least` and `ahead`
     for index, group in enumerate(groups):
         states = _through_group(
-            group, index, states, bounds, _Pruning(least, ahead, prices, known, flat)
+            group, index, states, bounds, _Pruning(least, ahead, prices, best_value, flat)
         )
         flat += len(group.slots) + 1
     for state in states:  # the bound, which overestimates, keeps some that are no better
@@ -91,24 +91,24 @@ def least_cost(groups: Sequence[Group], kind: int) -> int:
 class _Pruning:
     """What rules states out: what the rest costs at least, and adds to the value at most."""
 
-    least: Sequence[Sequence[Sequence[int]]]  # by kind, place and number still to take
-    ahead: Sequence[Sequence[int]]  # by place and number, in units of priced values
+    least: Sequence[Sequence[Sequence[int]]]  # by kind, slot and number still to take
+    ahead: Sequence[Sequence[int]]  # by slot and number, in units of priced values
     prices: Prices
-    known: int | None
+    best_value: int | None
     flat: int
 
-    def keeps(self, state: _State, place: int, number: int, bounds: Costs) -> bool:
-        """Whether a state may become better than what is known; `place` is its next slot."""
-        at = self.flat + place
+    def keeps(self, state: _State, slot: int, number: int, bounds: Costs) -> bool:
+        """Whether a state may become better than the best one known; `slot` is its next one."""
+        at = self.flat + slot
         for kind, (cost, bound) in enumerate(zip(state.costs, bounds, strict=True)):
             if cost + self.least[kind][at][number] > bound:
                 return False
-        if self.known is None:
+        if self.best_value is None:
             return True
         most = (state.value << _SHIFT) + self.ahead[at][number]
         for price, cost, bound in zip(self.prices, state.costs, bounds, strict=True):
             most += price * (bound - cost)
-        return most > self.known << _SHIFT
+        return most > self.best_value << _SHIFT
 
 
 def _through_group(
@@ -129,25 +129,25 @@ def _through_group(
                 )
             if number < group.number:
                 taken = after.setdefault(number + 1, [])
-                for place, option in _undominated(options):
+                for option_index, option in _undominated(options):
                     for state in here:
                         costs = tuple(map(int.__add__, state.costs, option.costs))
-                        trail = _Trail(index, slot, place, state.trail)
+                        trail = _Trail(index, slot, option_index, state.trail)
                         new = _State(state.value + option.value, costs, trail)
                         if pruning.keeps(new, slot + 1, group.number - number - 1, bounds):
                             taken.append(new)
-        by_number = {number: _front(found) for number, found in after.items()}
+        by_number = {number: _front(reached) for number, reached in after.items()}
     return by_number.get(group.number, [])
 
 
 def _undominated(options: Sequence[Option]) -> list[tuple[int, Option]]:
     """The options that no other beats or equals in everything, with their indices."""
-    kept: list[tuple[int, Option]] = []
+    undominated: list[tuple[int, Option]] = []
     order = sorted(enumerate(options), key=lambda pair: (-pair[1].value, pair[1].costs, pair[0]))
     for index, option in order:
-        if not any(_within(other.costs, option.costs) for _, other in kept):
-            kept.append((index, option))
-    return kept
+        if not any(_within(other.costs, option.costs) for _, other in undominated):
+            undominated.append((index, option))
+    return undominated
 
 
 def _within(costs: Costs, others: Costs) -> bool:
@@ -158,36 +158,40 @@ def _front(states: list[_State]) -> list[_State]:
     """The states without those that another one beats: all of these where there is one cost."""
     best: dict[Costs, _State] = {}
     for state in states:
-        known = best.get(state.costs)
-        if known is None or state.value > known.value:
+        equal = best.get(state.costs)
+        if equal is None or state.value > equal.value:
             best[state.costs] = state
-    kept: list[_State] = []
+    front: list[_State] = []
     for state in sorted(best.values(), key=lambda state: (state.costs, -state.value)):
         if len(state.costs) == 1:  # the last one kept is the most valuable of all cheaper ones
-            if not kept or state.value > kept[-1].value:
-                kept.append(state)
+            if not front or state.value > front[-1].value:
+                front.append(state)
         elif not any(
             other.value >= state.value and _within(other.costs, state.costs)
-            for other in kept[-_COMPARED:]
+            for other in front[-_COMPARED:]
         ):
-            kept.append(state)
-    return kept
+            front.append(state)
+    return front
 
 
 def _least_after(groups: Sequence[Group], kind: int) -> list[list[int]]:
-    """By place and number still to take in its group: the least cost of a kind from there on."""
+    """By slot and number still to take in its group: the least cost of a kind from there on."""
 
     def least(slots: Sequence[Sequence[Option]], number: int) -> int:
-        return sum(nsmallest(number, (min(one.costs[kind] for one in slot) for slot in slots)))
+        return sum(
+            nsmallest(number, (min(option.costs[kind] for option in slot) for slot in slots))
+        )
 
     return _after(groups, least)
 
 
 def _most_after(groups: Sequence[Group], prices: Prices) -> list[list[int]]:
-    """By place and number still to take in its group: the most priced value from there on."""
+    """By slot and number still to take in its group: the most priced value from there on."""
 
     def most(slots: Sequence[Sequence[Option]], number: int) -> int:
-        return sum(nlargest(number, (max(_priced(one, prices) for one in slot) for slot in slots)))
+        return sum(
+            nlargest(number, (max(_priced(option, prices) for option in slot) for slot in slots))
+        )
 
     return _after(groups, most)
 
@@ -195,13 +199,13 @@ def _most_after(groups: Sequence[Group], prices: Prices) -> list[list[int]]:
 def _after(
     groups: Sequence[Group], of: Callable[[Sequence[Sequence[Option]], int], int]
 ) -> list[list[int]]:
-    """For each place of each group, its end included, by the number of slots still to take."""
+    """For each slot of each group, its end included, by the number of slots still to take."""
     rows: list[list[int]] = []
     rest = 0
     for group in reversed(groups):
         numbers = range(group.number + 1)
-        places = range(len(group.slots) + 1)
-        own = [[of(group.slots[place:], number) + rest for number in numbers] for place in places]
+        starts = range(len(group.slots) + 1)
+        own = [[of(group.slots[start:], number) + rest for number in numbers] for start in starts]
         rest = own[0][group.number]
         rows = own + rows
     return rows
@@ -220,7 +224,7 @@ class _Relaxed:
 
     def __init__(self, groups: Sequence[Group], bounds: Costs) -> None:
         self.groups, self.bounds = groups, bounds
-        self.found: _State | None = None  # the best that was within all bounds by the way
+        self.best: _State | None = None  # the best that was within all bounds by the way
 
     def good_prices(self) -> Prices:
         """Prices at which a greatest value is little above the best one within the bounds.
@@ -250,19 +254,19 @@ class _Relaxed:
         value, costs, trail = 0, [0] * len(self.bounds), None
         for index, group in enumerate(self.groups):
             best = [
-                max((_priced(option, prices), -place) for place, option in enumerate(slot))
+                max((_priced(option, prices), -number) for number, option in enumerate(slot))
                 for slot in group.slots
             ]
             slots = range(len(best))
             for slot in nlargest(group.number, slots, key=lambda slot: (best[slot][0], -slot)):
-                place = -best[slot][1]
-                option = group.slots[slot][place]
+                option_index = -best[slot][1]
+                option = group.slots[slot][option_index]
                 value += option.value
                 costs = [total + cost for total, cost in zip(costs, option.costs, strict=True)]
-                trail = _Trail(index, slot, place, trail)
+                trail = _Trail(index, slot, option_index, trail)
         state = _State(value, tuple(costs), trail)
-        if _within(state.costs, self.bounds) and (self.found is None or value > self.found.value):
-            self.found = state
+        if _within(state.costs, self.bounds) and (self.best is None or value > self.best.value):
+            self.best = state
         return state
 
 

@@ -41,9 +41,9 @@ class Costs:
 
     def __init__(self, network: FinalNetwork, table: LatencyTable | None = None) -> None:
         self.network, self.table = network, table
-        size, self._places = network.around
+        size, self._cells = network.around
         self.around = Cost(size.parameters, size.macs, table.around if table else 0)
-        self._known: dict[tuple[Role, bool, Operation], Cost] = {}
+        self._counted: dict[tuple[Role, bool, Operation], Cost] = {}
 
     @property
     def kinds(self) -> tuple[CostKind, ...]:
@@ -56,19 +56,19 @@ class Costs:
         A `KeyError` names an operation whose latency was not measured.
         """
         outer = source < self.network.shape.inputs
-        known = self._known.get((role, outer, op))
-        if known is None:
-            known = self._known[role, outer, op] = self._count(role, source, op)
-        return known
+        cost = self._counted.get((role, outer, op))
+        if cost is None:
+            cost = self._counted[role, outer, op] = self._count(role, source, op)
+        return cost
 
     def _count(self, role: Role, source: int, op: Operation) -> Cost:
         total, latency = NetworkSize(), 0
-        for place in self._places:
-            if place.plan.role == role:
-                pixels, stride = place.reads(source, self.network.shape)
-                total += op.size(place.plan.channels, pixels, stride)
+        for cell in self._cells:
+            if cell.plan.role == role:
+                pixels, stride = cell.reads(source, self.network.shape)
+                total += op.size(cell.plan.channels, pixels, stride)
                 if self.table:
-                    latency += self.table.of(op, place.plan.channels, pixels, stride)
+                    latency += self.table.of(op, cell.plan.channels, pixels, stride)
         return Cost(total.parameters, total.macs, latency)
 
     def total(self, genotype: Genotype) -> Cost:

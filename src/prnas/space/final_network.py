@@ -9,7 +9,7 @@ from prnas.space.checks import STRICT, checked_int
 from prnas.space.genotype import Genotype
 from prnas.space.layer_size import NetworkSize, Pixels
 from prnas.space.network_plan import Stem, num_stem_channels, plan_cells
-from prnas.space.network_size import CellPlace, network_size, size_around
+from prnas.space.network_size import SizedCell, network_size, size_around
 from prnas.space.schedule import MIN_CELLS, MOST_CELLS, MOST_CHANNELS
 from prnas.space.shape import DARTS, MAX_NODES, CellShape, Output, ShapeField, width
 
@@ -50,8 +50,8 @@ class FinalNetwork:
         return self.height, self.width
 
     @property
-    def around(self) -> tuple[NetworkSize, list[CellPlace]]:
-        """The size of all that is no operation of a cell, and where the cells are."""
+    def around(self) -> tuple[NetworkSize, list[SizedCell]]:
+        """The size of all that is no operation of a cell, and the cells with their pixels."""
         shape: CellShape = self.shape
         stem_channels = num_stem_channels(self.channels, self.stem, shape)
         widths = dict.fromkeys(shape.roles, width(self.output, self.states))

@@ -91,7 +91,7 @@ class Fit:
             "own": self.own.to_json(),
             "own_cost": asdict(self.own_cost),
             "own_strength": self.own_strength,
-            "given_up": [asdict(one) for one in self.given_up],
+            "given_up": [asdict(change) for change in self.given_up],
             **({} if smallest is None else {"smallest": smallest}),
         }
 
@@ -124,17 +124,17 @@ def derive_fitting(
         edges[role], nodes[role] = strongest(pools.cell(role), ranked[role], most.get(role))
     own, change = _made(pools, edges, nodes, output)
     own_cost, own_strength = costs.total(own), total_strength(own, ranked)
-    kept = Fit(limits, True, own, own_cost, own_strength, own_cost, own_strength)
+    unlimited = Fit(limits, True, own, own_cost, own_strength, own_cost, own_strength)
     if not limits.exceeded(own_cost):
-        return own, change, kept
+        return own, change, unlimited
     problem = _Problem(pools, ranked, costs, limits, most)
     choice = problem.best()
     if choice is None:
-        return own, change, replace(kept, fits=False, smallest=problem.smallest())
+        return own, change, replace(unlimited, fits=False, smallest=problem.smallest())
     edges, nodes = problem.chosen(choice)
     genotype, change = _made(pools, edges, nodes, output)
     fit = replace(
-        kept,
+        unlimited,
         cost=costs.total(genotype),
         strength=total_strength(genotype, ranked),
         given_up=_given_up(own, genotype),
@@ -208,9 +208,9 @@ class _Problem:
             nodes[role].append([])
             for edge, option in zip(edges, options, strict=True):
                 if option is not None:
-                    kept = replace(edge, ranked=(edge.ranked[option],))
-                    taken[role, edge.state, edge.input] = kept
-                    nodes[role][-1].append(kept)
+                    decided = replace(edge, ranked=(edge.ranked[option],))
+                    taken[role, edge.state, edge.input] = decided
+                    nodes[role][-1].append(decided)
         edges_of: dict[Role, list[RankedEdge]] = {
             role: [taken.get((role, edge.state, edge.input), edge) for edge in edges]
             for role, edges in self.ranked.items()
@@ -257,14 +257,14 @@ def strengths(edge: RankedEdge) -> list[float]:
 
 def total_strength(genotype: Genotype, ranked: Mapping[Role, Sequence[RankedEdge]]) -> float:
     """The sum over all edges of a genotype of the strength of the operation that each keeps."""
-    known = {
+    strength_of = {
         (role, edge.state, edge.input, op): strength
         for role, edges in ranked.items()
         for edge in edges
         for (op, _), strength in zip(edge.ranked, strengths(edge), strict=True)
     }
     return fsum(
-        known[role, state, edge.input, edge.op]
+        strength_of[role, state, edge.input, edge.op]
         for role in genotype.roles
         for state, edge in genotype.cell(role).edges
     )
@@ -292,35 +292,35 @@ def _made(
 
 def _given_up(own: Genotype, fitting: Genotype) -> tuple[GivenUp, ...]:
     """The edges in which two genotypes of the same search differ."""
-    found: list[GivenUp] = []
+    differences: list[GivenUp] = []
     for role in own.roles:
         before, after = (
             {(state, edge.input): edge.op.label for state, edge in genotype.cell(role).edges}
             for genotype in (own, fitting)
         )
-        for place in sorted({*before, *after}):
-            if before.get(place) != after.get(place):
-                found.append(GivenUp(role, *place, before.get(place), after.get(place)))
-    return tuple(found)
+        for edge in sorted({*before, *after}):
+            if before.get(edge) != after.get(edge):
+                differences.append(GivenUp(role, *edge, before.get(edge), after.get(edge)))
+    return tuple(differences)
 
 
 def in_short(
     limits: Mapping[CostKind, int], cost: Mapping[CostKind, int], fits: bool, given_up: int
 ) -> str:
     """'2.98 M parameters (limit: 3 M parameters); 4 edges given up for it'."""
-    parts = [f"{shown(kind, cost[kind])} (limit: {shown(kind, limits[kind])})" for kind in limits]
+    costs = [f"{shown(kind, cost[kind])} (limit: {shown(kind, limits[kind])})" for kind in limits]
     if not fits:
-        return f"{', '.join(parts)}: nothing fits"
+        return f"{', '.join(costs)}: nothing fits"
     edges = f"; {given_up} edge{'s' if given_up > 1 else ''} changed for it" if given_up else ""
-    return ", ".join(parts) + edges
+    return ", ".join(costs) + edges
 
 
 def in_words(fit: Fit) -> list[str]:
     """What a person should know of it, a sentence a line."""
     too_much = fit.limits.exceeded(fit.own_cost)
     if not too_much:
-        parts = [shown(kind, fit.cost.of(kind)) for kind in fit.limits.kinds]
-        return [f"the final network is within its limits: {', '.join(parts)}"]
+        costs = [shown(kind, fit.cost.of(kind)) for kind in fit.limits.kinds]
+        return [f"the final network is within its limits: {', '.join(costs)}"]
     over = ", ".join(
         f"{shown(kind, fit.own_cost.of(kind))} (limit: {shown(kind, fit.limits.of(kind) or 0)})"
         for kind in too_much
@@ -334,7 +334,7 @@ def in_words(fit: Fit) -> list[str]:
         f"with {share} of the total strength ({fit.strength:.4g} of {fit.own_strength:.4g}). "
         "Given up:"
     ]
-    return [*lines, *(_changed(one, fit.own.shape.inputs) for one in fit.given_up)]
+    return [*lines, *(_changed(change, fit.own.shape.inputs) for change in fit.given_up)]
 
 
 def _nothing(fit: Fit, over: str) -> str:
@@ -357,13 +357,13 @@ def _nothing(fit: Fit, over: str) -> str:
     )
 
 
-def _changed(one: GivenUp, inputs: int) -> str:
-    place = f"{one.role} cell, {_state(one.input, inputs)} to {_state(one.node, inputs)}"
-    if one.own is None:
-        return f"  {place}: {one.fitting}, in place of another input"
-    if one.fitting is None:
-        return f"  {place}: nothing in place of {one.own}"
-    return f"  {place}: {one.fitting} in place of {one.own}"
+def _changed(change: GivenUp, inputs: int) -> str:
+    edge = f"{change.role} cell, {_state(change.input, inputs)} to {_state(change.node, inputs)}"
+    if change.own is None:
+        return f"  {edge}: {change.fitting}, in place of another input"
+    if change.fitting is None:
+        return f"  {edge}: nothing in place of {change.own}"
+    return f"  {edge}: {change.fitting} in place of {change.own}"
 
 
 def _state(state: int, inputs: int) -> str:

@@ -93,7 +93,9 @@ def dumps(file: LatencyFile) -> str:
     measured, table = data.pop("measured"), data["table"]
     operations = table.pop("operations")
     lines = ",\n".join(f"   {json.dumps(name)}: {time}" for name, time in operations.items())
-    rows = ",\n".join(f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in measured.items())
+    rows = ",\n".join(
+        f"  {json.dumps(name)}: {json.dumps(timing)}" for name, timing in measured.items()
+    )
     head = json.dumps(table, ensure_ascii=False).removesuffix("}")
     rest = "".join(
         f" {json.dumps(name)}: {json.dumps(data[name], ensure_ascii=False)},\n"

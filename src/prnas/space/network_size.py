@@ -45,9 +45,9 @@ def network_size(
     widths = output_widths(genotype, output)
     plans, c_out = plan_cells(cells, channels, stem_channels, widths, stem == "imagenet", shape)
     total, pixels = _stem(stem, input_channels, stem_channels, pixels)
-    for place in cell_places(plans, pixels):
-        edges = [(edge.input, edge.op) for _, edge in genotype.cell(place.plan.role).edges]
-        total += _cell(edges, place, shape)
+    for cell in sized_cells(plans, pixels):
+        edges = [(edge.input, edge.op) for _, edge in genotype.cell(cell.plan.role).edges]
+        total += _cell(edges, cell, shape)
     return total + _end(shape, c_out, classes)
 
 
@@ -60,13 +60,13 @@ def size_around(
     input_channels: int,
     stem_channels: int,
     pixels: Pixels,
-) -> tuple[NetworkSize, list["CellPlace"]]:
-    """The size of a network without the operations of its cells, and where these are."""
+) -> tuple[NetworkSize, list["SizedCell"]]:
+    """The size of a network without its cells' operations, and the cells with their pixels."""
     total, pixels = _stem(stem, input_channels, stem_channels, pixels)
-    places = cell_places(plans, pixels)
-    for place in places:
-        total += _cell((), place, shape)
-    return total + _end(shape, c_out, classes), places
+    sized = sized_cells(plans, pixels)
+    for cell in sized:
+        total += _cell((), cell, shape)
+    return total + _end(shape, c_out, classes), sized
 
 
 def supernet_macs(
@@ -91,14 +91,14 @@ def supernet_macs(
     stem_channels = num_stem_channels(channels, shape=shape)
     plans, c_out = plan_cells(cells, channels, stem_channels, widths, shape=shape)
     total, pixels = _stem("cifar", input_channels, stem_channels, pixels)
-    for place in cell_places(plans, pixels):
-        cell = pools.cell(place.plan.role)
+    for cell in sized_cells(plans, pixels):
+        pool = pools.cell(cell.plan.role)
         edges = [
             (source, op)
-            for (_, source), edge in zip(cell.positions, cell.edges, strict=True)
+            for (_, source), edge in zip(pool.positions, pool.edges, strict=True)
             for op in edge.candidates
         ]
-        total += _cell(edges, place, shape, partial_channels)
+        total += _cell(edges, cell, shape, partial_channels)
     return (total + _end(shape, c_out, classes)).macs
 
 
@@ -113,7 +113,7 @@ def _stem(stem: Stem, c_in: int, c_out: int, pixels: Pixels) -> tuple[NetworkSiz
 
 
 @dataclass(frozen=True, slots=True)
-class CellPlace:
+class SizedCell:
     """A cell of a network with the pixels of its inputs, and those of its nodes."""
 
     plan: CellPlan
@@ -127,34 +127,34 @@ class CellPlace:
         return self.inner, 1
 
 
-def cell_places(plans: Iterable[CellPlan], pixels: Pixels) -> list[CellPlace]:
-    """Where the cells are, after a stem that makes `pixels`."""
-    places: list[CellPlace] = []
+def sized_cells(plans: Iterable[CellPlan], pixels: Pixels) -> list[SizedCell]:
+    """The cells with their pixels, after a stem that makes `pixels`."""
+    sized: list[SizedCell] = []
     for plan in plans:
         if plan.after_block:
             pixels = halved(pixels)
         inner = halved(pixels) if plan.reduces else pixels
-        places.append(CellPlace(plan, pixels, inner))
+        sized.append(SizedCell(plan, pixels, inner))
         pixels = inner
-    return places
+    return sized
 
 
 def _cell(
-    edges: Iterable[tuple[int, Operation]], place: CellPlace, shape: CellShape, partial: int = 1
+    edges: Iterable[tuple[int, Operation]], cell: SizedCell, shape: CellShape, partial: int = 1
 ) -> NetworkSize:
     """A cell of these operations, each with the state that it reads.
 
     Of `partial` parts of the channels they compute one.
     """
-    plan = place.plan
+    plan = cell.plan
     total, c = NetworkSize(), plan.channels
     if plan.after_block:
-        total += _residual_block(c // 2, c, place.pixels)
+        total += _residual_block(c // 2, c, cell.pixels)
     if plan.projects:
         for c_in in (plan.c_before_last, plan.c_last)[-shape.inputs :]:
-            total += pointwise_bn_size(c_in, c, place.pixels)
+            total += pointwise_bn_size(c_in, c, cell.pixels)
     for source, op in edges:
-        pixels, stride = place.reads(source, shape)
+        pixels, stride = cell.reads(source, shape)
         total += op.size(c // partial, pixels, stride=stride)
     return total
 

@@ -42,18 +42,20 @@ class _Clock(Callback):
             raise _EnoughError
 
 
-def measured_seconds(config: RunConfig, threads: int) -> float:
+def measured_seconds(config: RunConfig, threads: int | None = None) -> float:
     """The estimated seconds of a run, from its first steps. Nothing is written.
 
-    A `UserError` says why it cannot be measured, such as missing images.
+    Without a number of `threads` they are as many as the run itself would take. A `UserError` says
+    why it cannot be measured, such as missing images.
     """
     if isinstance(config, SearchConfig) and config.searcher.by_table:
         return START_UP  # scores are looked up
     if isinstance(config, SearchConfig) and config.searcher.without_supernet:
         return _measured_evaluation(config)
     clock = _Clock()
-    compute = config.compute.model_copy(update={"threads": threads})
-    config = config.model_copy(update={"compute": compute})
+    if threads is not None:
+        compute = config.compute.model_copy(update={"threads": threads})
+        config = config.model_copy(update={"compute": compute})
     try:
         if isinstance(config, RetrainConfig):
             retraining.start(config, runs=None, callbacks=[clock])

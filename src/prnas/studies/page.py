@@ -86,7 +86,7 @@ def study_data(
         "problems": _problem_list(plan, names, problems),
     }
     name = folder.resolve().name
-    return {"runs": [], "study": study, "title": name, "ended": results.whole}
+    return {"runs": [], "study": study, "title": name, "ended": results.complete}
 
 
 def _wrong(states: Mapping[int, JobState]) -> dict[int, str]:
@@ -140,7 +140,7 @@ def _numbers_of_seeds(plan: Plan) -> str:
 def _commands(folder: Path, results: StudyResults) -> Facts:
     command = f"prnas study {shlex.quote(str(folder))}"
     commands: Facts = [("All results as CSV", f"{command} --csv")]
-    if not results.whole:
+    if not results.complete:
         commands = [
             ("Go on if it stopped", command),
             ("Watch it live", f"prnas watch {shlex.quote(str(folder))}"),

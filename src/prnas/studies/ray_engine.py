@@ -25,6 +25,7 @@ from typing import Any
 import psutil
 
 from prnas.io.errors import UserError
+from prnas.io.extras import how_to_install
 from prnas.studies.attempt import Ended, Task
 from prnas.studies.config import StudyConfig, check_address
 from prnas.studies.engines import Engine
@@ -48,7 +49,7 @@ OWN = {
 def start_ray(study: StudyConfig) -> tuple[Engine, Share]:
     """Start a Ray on this machine, or connect to the one at the study's address."""
     if importlib.util.find_spec("ray") is None:
-        raise UserError("the engine ray needs Ray: pip install 'prnas[ray]'")
+        raise UserError(f"the engine ray needs Ray: {how_to_install('ray')}")
     address = study.engine.address
     if address is None and os.environ.get("RAY_ADDRESS"):
         address = _checked("RAY_ADDRESS", os.environ["RAY_ADDRESS"])

@@ -32,7 +32,7 @@ class Unit:
     search_seconds: float | None
     validation_error: float | None
     trainings: tuple["Training", ...]  # Those that are done.
-    whole: bool  # Whether all that the study wants of it is done.
+    complete: bool  # Whether all that the study wants of it is done.
     looked_up: bool = False  # Whether the table of NAS-Bench-201 is the judge.
 
     @property
@@ -44,7 +44,7 @@ class Unit:
     @property
     def error(self) -> float | None:
         """The mean test error; of a search that is not trained, the true one or its supernet's."""
-        if not self.whole:
+        if not self.complete:
             return None
         if self.looked_up:
             return self.true_error
@@ -127,7 +127,7 @@ class StudyResults:
     jobs: int
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         return self.jobs_done == self.jobs
 
     @property
@@ -346,7 +346,7 @@ def limits(results: StudyResults) -> list[str]:
         sentences += _why_not(results)
     if not results.pairs and len(results.rows) > 1:
         sentences.append("Nothing can be concluded before two rows have two results each.")
-    if results.pairs and not results.whole:
+    if results.pairs and not results.complete:
         sentences.append("This is what is known so far: not all jobs are done.")
     return sentences
 

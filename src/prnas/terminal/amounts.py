@@ -13,11 +13,11 @@ def duration(seconds: float | None) -> str:
     seconds = max(0.0, seconds)
     if seconds < 9.95:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
+    rounded = round(seconds)
     for unit, size, smaller_unit, smaller_size in UNITS:
-        if whole >= size:
-            return f"{whole // size} {unit} {whole % size // smaller_size} {smaller_unit}"
-    return f"{whole} s"
+        if rounded >= size:
+            return f"{rounded // size} {unit} {rounded % size // smaller_size} {smaller_unit}"
+    return f"{rounded} s"
 
 
 def memory(size: float) -> str:

@@ -2,6 +2,7 @@
 
 import shlex
 from pathlib import Path
+from statistics import fmean, stdev
 
 from prnas.retraining.seeds import RESULTS, SeedsResult
 from prnas.runs import names
@@ -63,13 +64,20 @@ def _best_evaluation(result: SearchResult) -> Facts:
     """The score by which a searcher chose what it found."""
     if not result.evaluations:
         return []
-    last = result.evaluations[-1].stage
-    stage = [one for one in result.evaluations if one.stage == last]
-    best = max(stage, key=lambda one: (one.share or 1.0, one.score))
-    asked = sum(one.stage == "search" for one in result.evaluations)
-    text = f"{score_of(best)}, in evaluation {best.number} of {asked:,}"
+    deciding = [record for record in result.evaluations if record.stage != "repeat"]
+    last = deciding[-1].stage
+    stage = [evaluation for evaluation in deciding if evaluation.stage == last]
+    best = max(stage, key=lambda evaluation: (evaluation.share or 1.0, evaluation.score))
+    number = sum(evaluation.stage == "search" for evaluation in result.evaluations)
+    text = f"{score_of(best)}, in evaluation {best.number} of {number:,}"
     if last == "final":
         text += f", the best of {counted(len(stage), 'finalist')}"
+    repeated = [record.score for record in result.evaluations if record.stage == "repeat"]
+    if len(repeated) > 1:
+        text += (
+            f"; trained {len(repeated)} times more: {exact_percent(fmean(repeated))} "
+            f"± {100 * stdev(repeated):.2f}"
+        )
     return [("score", text)]
 
 

@@ -1,4 +1,4 @@
-"""A fit in the terminal: what it sees, its plan, its parts, and what came out."""
+"""A fit in the terminal: what it sees, its plan, its stages, and what came out."""
 
 import shlex
 from collections.abc import Sequence
@@ -51,18 +51,18 @@ class FitView(Listener):
         show_plan(state)
         show("", f"folder: {folder}")
 
-    def on_part(self, name: str, number: int, of: int) -> None:
+    def on_stage(self, name: str, number: int, of: int) -> None:
         self.close()
         if not self._silent:
             show("")
-            show_heading(f"Part {number} of {of}: {TITLES.get(name, name)}")
+            show_heading(f"Stage {number} of {of}: {TITLES.get(name, name)}")
 
     def on_message(self, text: str) -> None:
         if not self._silent:
             show(f"note: {text}")
 
-    def callbacks(self, part: str) -> Sequence[Callback]:
-        self._displays.append(Display(quiet=self._silent, title=TITLES.get(part, part)))
+    def callbacks(self, stage: str) -> Sequence[Callback]:
+        self._displays.append(Display(quiet=self._silent, title=TITLES.get(stage, stage)))
         return self._displays[-1:]
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class FitView(Listener):
 
 
 def show_plan(state: FitState) -> None:
-    """What will be done, how long each part takes, and why."""
+    """What will be done, how long each stage takes, and why."""
     plan = state.plan
     rows = [["look and measure", duration(plan.spent)], ["search", duration(plan.search.seconds)]]
     for name, each in plan.trainings.items():
@@ -84,7 +84,7 @@ def show_plan(state: FitState) -> None:
     show("")
     show_heading("The plan")
     show(facts(list(plan.reasons)))
-    show("", table(["part", "time"], rows, right=(1,)))
+    show("", table(["stage", "time"], rows, right=(1,)))
 
 
 def show_end(result: FitResult) -> None:
@@ -110,21 +110,21 @@ def show_end(result: FitResult) -> None:
 def _rows(result: FitResult) -> tuple[list[str], list[list[str]]]:
     headings = ["network", "test", "95 % interval", "validation", "parameters", "ms"]
     rows: list[list[str]] = []
-    for one in result.table:
-        low, high = one["interval_95"]
-        best = " *" if one["name"] == result.best else ""
+    for network in result.table:
+        low, high = network["interval_95"]
+        best = " *" if network["name"] == result.best else ""
         rows.append(
             [
-                f"{one['label']}{best}",
-                percent(one["accuracy"]),
+                f"{network['label']}{best}",
+                percent(network["accuracy"]),
                 f"{percent(low)} to {percent(high)}",
-                percent(one["validation"]),
-                f"{one['parameters']:,}",
-                _latency(one),
+                percent(network["validation"]),
+                f"{network['parameters']:,}",
+                _latency(network),
             ]
         )
     return headings, rows
 
 
-def _latency(one: dict[str, Any]) -> str:
-    return f"{one['latency']:.2g}{'' if one['within_limits'] else ' (too slow)'}"
+def _latency(network: dict[str, Any]) -> str:
+    return f"{network['latency']:.2g}{'' if network['within_limits'] else ' (too slow)'}"

@@ -5,6 +5,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from prnas.config.architecture import UNTRAINED
 from prnas.config.search import SearchConfig
 from prnas.runs.events import RunStart, StepEvent, Validating
 from prnas.runs.records import EpochRecord, Score
@@ -43,6 +44,17 @@ def start_lines(start: RunStart, title: str) -> list[str]:
         cycle = f"cycle {start.cycle}, " if start.is_search else ""
         epoch = "its end" if start.at_end_of_cycle else f"epoch {start.epoch}"
         lines.append(f"resumed at {cycle}{epoch}")
+    return lines + (_legend(start.config) if isinstance(start.config, SearchConfig) else [])
+
+
+def _legend(config: SearchConfig) -> list[str]:
+    """What the words and percentages of an epoch of a search mean."""
+    lines = ["weights, architecture: accuracy on images that train the one, or the other"]
+    if config.architecture.step in UNTRAINED:
+        lines = ["weights: accuracy on the images that train the network's weights"]
+    lines.append("validation: accuracy on images that do not train the weights, after the epoch")
+    if any(cycle.grace_epochs for cycle in config.schedule.cycles):
+        lines.append("grace: an epoch that does not train the architecture")
     return lines
 
 

@@ -63,9 +63,9 @@ def show(*items: Any) -> None:
             print(line.rstrip())
 
 
-def show_prose(text: str) -> None:
-    """A paragraph, wrapped to the terminal."""
-    show(textwrap.fill(text, min(console().width, PROSE_WIDTH)))
+def show_prose(text: str, indent: str = "") -> None:
+    """A paragraph, wrapped to the terminal; `indent` is for all lines but the first."""
+    show(textwrap.fill(text, min(console().width, PROSE_WIDTH), subsequent_indent=indent))
 
 
 def reason_lines(reasons: Iterable[tuple[str, str]]) -> list[str]:

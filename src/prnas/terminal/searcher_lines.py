@@ -42,13 +42,13 @@ def in_short(config: SearchConfig) -> str:
 def budget(searcher: SearcherConfig) -> str:
     """'100 evaluations, at most 60 s'."""
     own = searcher.budget
-    parts = [
+    limits = [
         None if own.evaluations is None else counted(own.evaluations, "evaluation"),
         None if own.images is None else f"at most {counted(own.images, 'image')}",
         None if own.steps is None else f"at most {counted(own.steps, 'step')}",
         None if own.seconds is None else f"at most {duration(own.seconds)}",
     ]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(limit for limit in limits if limit)
 
 
 def cell_search(config: SearchConfig) -> str:
@@ -60,7 +60,9 @@ def cell_search(config: SearchConfig) -> str:
     elif searcher.scorer == "proxy":
         by = f"{searcher.proxy.of}, before any training"
     else:
-        data = next(one.title for one in DATA_SETS if one.name == searcher.table.data)
+        data = next(
+            data_set.title for data_set in DATA_SETS if data_set.name == searcher.table.data
+        )
         by = f"the table of NAS-Bench-201 ({data}, validation after 12 epochs)"
     return f"{in_short(config)} by {by}: {budget(searcher)}"
 
@@ -78,9 +80,11 @@ class Evaluations:
 
     def add(self, record: EvaluationRecord) -> bool:
         """Whether it is the best of its stage so far."""
-        if self.last is not None and record.stage != self.last.stage:
+        if record.stage != "repeat" and self.last is not None and record.stage != self.last.stage:
             self.best = None
         self.last = record
+        if record.stage == "repeat":
+            return False
         if record.stage == "search" and self._size:
             self._population.append(record.score)
             if len(self._population) > self._size:
@@ -104,6 +108,8 @@ class Evaluations:
         assert self.last is not None
         if self.last.stage == "final":
             return f"finalist, evaluation {self.last.number}"
+        if self.last.stage == "repeat":
+            return f"the best again, evaluation {self.last.number}"
         return f"evaluation {self.last.number}{'' if self.total is None else f'/{self.total}'}"
 
     @property
@@ -118,12 +124,12 @@ class Evaluations:
         assert self.last is not None
         assert self.best is not None
         best = f"best {score_of(self.best)} (evaluation {self.best.number})"
-        parts = [best, f"last {score_of(self.last)}"]
+        facts = [best, f"last {score_of(self.last)}"]
         if self._population:
             low, high = min(self._population), max(self._population)
             size = len(self._population)
             ends = f"{100 * low:.2f} to {exact_percent(high)}"
             if self.last.measure is not None:
                 ends = f"{low:.6g} to {high:.6g}"
-            parts.append(f"population of {size}: {ends}")
-        return "  ".join(parts)
+            facts.append(f"population of {size}: {ends}")
+        return "  ".join(facts)

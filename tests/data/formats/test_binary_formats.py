@@ -164,6 +164,16 @@ def test_offline_says_what_to_put_where(tmp_path: Path) -> None:
     assert left(tmp_path) == ["tiny-idx"]
 
 
+def test_a_folder_that_cannot_be_written_to_is_not_recommended(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError) as caught:
+        read_cifar(cifar_spec(), tmp_path / "file" / "data", lambda message: None)
+    assert str(caught.value).startswith(f"cannot write to {tmp_path / 'file' / 'data'}: ")
+    assert str(caught.value).endswith(
+        ". Choose another folder by --data-root (data.root) or PRNAS_DATA"
+    )
+
+
 def test_files_that_are_not_the_official_ones(tmp_path: Path) -> None:
     spec = cifar_spec()
     put(tmp_path, {**cifar_files(1), "two.bin": b"short"})

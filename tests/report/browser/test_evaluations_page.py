@@ -8,7 +8,8 @@ import pytest
 from prnas.report.page import write_page
 from prnas.report.read_run import read_view
 from prnas.report.search_view import SearchView
-from prnas.runs.records import EvaluationRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import EvaluationRecord
 from prnas.searching.api import search
 from tests.support.views import search_view
 

@@ -37,12 +37,16 @@ def made_results() -> dict[str, Any]:
     }
 
 
+def write_made_fit(path: Path) -> None:
+    data = DataSet("made", images(9), images(12), ("a", "b", "c"))
+    write_fit_page(path, made_state(Path("x.npz")), made_results(), data, ["net.py"])
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    data = DataSet("made", images(9), images(12), ("a", "b", "c"))
     path = tmp_path / "a fit" / "fit.html"
     path.parent.mkdir()
-    write_fit_page(path, made_state(Path("x.npz")), made_results(), data, ["net.py"])
+    write_made_fit(path)
     return path
 
 

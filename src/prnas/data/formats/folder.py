@@ -121,9 +121,9 @@ def _list(path: Path, test_share: float, say: Say) -> tuple[list[ImageFile], tup
         _, chosen = stratified(all_labels, [file.key for file in files], test_share, names)
         for index in chosen:
             files[index] = replace(files[index], test=True)
-    beside = [one for one in train_folder.iterdir() if one.name[0] != "." and is_file(one)]
+    beside = [entry for entry in train_folder.iterdir() if entry.name[0] != "." and is_file(entry)]
     if beside:
-        names_of = ", ".join(_readable(one.name) for one in sorted(beside)[:3])
+        names_of = ", ".join(_readable(entry.name) for entry in sorted(beside)[:3])
         more = ", …" if len(beside) > 3 else ""
         what = "file" if len(beside) == 1 else "files"
         say(f"{path}: ignored {len(beside)} {what} beside the classes' folders ({names_of}{more})")

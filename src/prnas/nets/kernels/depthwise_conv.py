@@ -110,14 +110,14 @@ class _Depthwise(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        whole, x, weight = ctx.saved_tensors
+        images, x, weight = ctx.saved_tensors
         need_x, need_weight = needed = ctx.needs_input_grad[:2]
         if torch.is_grad_enabled():  # second derivatives
 
             def convolve() -> Tensor:
-                return depthwise(whole, weight, ctx.stride, ctx.dilation)
+                return depthwise(images, weight, ctx.stride, ctx.dilation)
 
-            return *differentiable(convolve, (whole, weight), needed, grad), None, None
+            return *differentiable(convolve, (images, weight), needed, grad), None, None
         stride = ctx.stride if ctx.dilation == 1 else 1
         phased = ctx.dilation == 2 and ctx.stride == 1
         grad = grad.contiguous(memory_format=torch.channels_last)

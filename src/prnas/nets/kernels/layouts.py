@@ -81,9 +81,9 @@ class _DiagonalPhases(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, first: Tensor, second: Tensor) -> Tensor:
         height, width = ctx.shape[2:]
-        whole = torch.empty(
+        gradient = torch.empty(
             ctx.shape, dtype=first.dtype, device=first.device, memory_format=ctx.layout
         ).zero_()
-        whole[:, :, ::2, ::2] = first
-        whole[:, :, 1::2, 1::2] = second[:, :, : height // 2, : width // 2]
-        return whole
+        gradient[:, :, ::2, ::2] = first
+        gradient[:, :, 1::2, 1::2] = second[:, :, : height // 2, : width // 2]
+        return gradient

@@ -61,9 +61,9 @@ class Rome(Relaxation):
 
     def _drawn(self, weights: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]:
         temperature = self.temperature
-        noise = gumbel([len(one) for one in weights], generator, weights[0])
+        noise = gumbel([len(edge) for edge in weights], generator, weights[0])
         pairs = zip(weights, noise, strict=True)
-        return [((one.log_softmax(0) + g) / temperature).softmax(0) for one, g in pairs]
+        return [((edge.log_softmax(0) + g) / temperature).softmax(0) for edge, g in pairs]
 
     def active(self, role: Role, mixing: Sequence[Tensor]) -> ActiveCell | None:
         return nonzero(mixing)
@@ -74,8 +74,8 @@ class Rome(Relaxation):
             edge for node in self.nodes(role) for edge in node.double().log_softmax(0).unbind()
         ]
         return [
-            one.double() - one.double().max() + edge
-            for one, edge in zip(weights, edges, strict=True)
+            logits.double() - logits.double().max() + edge
+            for logits, edge in zip(weights, edges, strict=True)
         ]
 
 

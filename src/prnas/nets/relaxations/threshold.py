@@ -52,8 +52,10 @@ class Threshold(Relaxation):
 
     def active(self, role: Role, mixing: Sequence[Tensor]) -> ActiveCell | None:
         active = nonzero([self._left(role, number) for number in range(len(mixing))])
-        whole = all(len(indices) == len(edge) for indices, edge in zip(active, mixing, strict=True))
-        return None if whole else active
+        complete = all(
+            len(indices) == len(edge) for indices, edge in zip(active, mixing, strict=True)
+        )
+        return None if complete else active
 
     def judged(self, role: Role, weights: Sequence[Tensor]) -> list[Tensor]:
         """Logarithms of probabilities at temperature 1, over all candidates of the cycle.

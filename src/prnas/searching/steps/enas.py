@@ -97,10 +97,10 @@ class EnasStep(WeightStep):
 
     def searcher(self, space: CellSpace) -> Searcher:
         settings, seed = self.search.config.searcher.controller, self.search.config.seed
-        found = ControllerSearch(space, Random(f"{seed}/searcher"), settings)
-        found.controller.load_state_dict(self.policy.controller.state_dict())
-        found.learns = False
-        return found
+        searcher = ControllerSearch(space, Random(f"{seed}/searcher"), settings)
+        searcher.controller.load_state_dict(self.policy.controller.state_dict())
+        searcher.learns = False
+        return searcher
 
     def state(self) -> dict[str, Any]:
         return {"policy": self.policy.state()}

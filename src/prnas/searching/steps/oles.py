@@ -57,8 +57,8 @@ class OlesStep(FirstOrderStep):
 
     def _averaged(self, gradients: Gradients) -> Gradients:
         """The same, averaged over all processes, which then stop the same candidates."""
-        found = [one for candidate in gradients for one in candidate if one is not None]
-        self.search.processes.average(found)
+        tensors = [tensor for candidate in gradients for tensor in candidate if tensor is not None]
+        self.search.processes.average(tensors)
         return gradients
 
     def facts(self) -> dict[str, Any]:
@@ -100,9 +100,9 @@ class EarlyStopping:
         """Count the cosines of two passes' gradients; stop candidates when it is time."""
         pairs = zip(validation, training, strict=True)
         cosines = torch.stack([cosine(*pair, like=self.sums) for pair in pairs])
-        known = cosines.isfinite()
-        self.sums += torch.where(known, cosines, 0.0)
-        self.counts += known
+        finite = cosines.isfinite()
+        self.sums += torch.where(finite, cosines, 0.0)
+        self.counts += finite
         self.checked += 1
         if self.checked < self.checks:
             return
@@ -128,7 +128,7 @@ class EarlyStopping:
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         number = len(self.weights)
-        stopped = {int(one) for one in saved["stopped"]}
+        stopped = {int(index) for index in saved["stopped"]}
         if len(saved["sums"]) != number or len(saved["counts"]) != number:
             raise ValueError(f"a step's state must have sums and counts of {number} candidates")
         if not stopped <= set(range(number)):
@@ -138,14 +138,14 @@ class EarlyStopping:
         self.counts.copy_(torch.tensor(saved["counts"], dtype=torch.float64))
 
 
-def cosine(one: Sequence[Tensor | None], other: Sequence[Tensor | None], like: Tensor) -> Tensor:
+def cosine(first: Sequence[Tensor | None], second: Sequence[Tensor | None], like: Tensor) -> Tensor:
     """The mean cosine of two gradients over the tensors of a candidate; NaN if one has none.
 
     A tensor that is 0 in either has no direction, and a cosine of 0.
     """
-    found: list[Tensor] = []
-    for a, b in zip(one, other, strict=True):
+    cosines: list[Tensor] = []
+    for a, b in zip(first, second, strict=True):
         if a is None or b is None:
             return like.new_tensor(torch.nan)
-        found.append(nn.functional.cosine_similarity(a.flatten(), b.flatten(), dim=0))
-    return torch.stack(found).mean().to(like.dtype)
+        cosines.append(nn.functional.cosine_similarity(a.flatten(), b.flatten(), dim=0))
+    return torch.stack(cosines).mean().to(like.dtype)

@@ -20,7 +20,7 @@ class _Best(BaseModel):
     score: Score | None = None
 
 
-class Kept:
+class BestNetwork:
     """A copy of the network, as it was after its best epoch."""
 
     def __init__(self, network: nn.Module) -> None:

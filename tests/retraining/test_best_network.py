@@ -14,9 +14,10 @@ from prnas.config.retrain import RetrainConfig
 from prnas.data.dataset import load, validation_part
 from prnas.io.errors import UserError
 from prnas.retraining.api import resume, start
-from prnas.retraining.kept import Kept, mean_of_classes
+from prnas.retraining.best_network import BestNetwork, mean_of_classes
 from prnas.retraining.retraining import split_images
-from prnas.runs.records import Score, TrainedRecord, read_records
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import Score, TrainedRecord
 from prnas.runs.run import Stopped
 from tests.support.settings import small_training
 from tests.support.watching import Watch, assert_same_run, without_varying
@@ -54,7 +55,7 @@ def test_the_split_takes_of_each_class_alike(
 
 
 def test_the_best_is_kept() -> None:
-    network, kept = torch.nn.Linear(1, 1), Kept(torch.nn.Linear(1, 1))
+    network, kept = torch.nn.Linear(1, 1), BestNetwork(torch.nn.Linear(1, 1))
     offers = [(0.5, 1.0), (0.7, 0.9), (0.7, 0.9), (0.7, 0.8), (0.6, 0.1)]
     for epoch, (accuracy, loss) in enumerate(offers, 1):
         torch.nn.init.constant_(network.weight, float(epoch))
@@ -62,7 +63,7 @@ def test_the_best_is_kept() -> None:
     assert kept.epoch == 4  # the same accuracy as the second, with a smaller loss
     assert isinstance(kept.network, torch.nn.Linear)
     assert kept.network.weight.item() == 4
-    other = Kept(torch.nn.Linear(1, 1))
+    other = BestNetwork(torch.nn.Linear(1, 1))
     other.load_state(kept.state())
     assert (other.epoch, other.score) == (kept.epoch, kept.score)
 

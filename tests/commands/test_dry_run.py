@@ -1,0 +1,47 @@
+"""`--dry-run` of `prnas search` and `prnas retrain`."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.in_process import Cli
+
+TINY = str(Path(__file__).parents[2] / "examples" / "tiny.yaml")
+
+
+def test_a_search_is_planned_and_timed(here: Cli, tmp_path: Path) -> None:
+    out = here.command("search").good(TINY, "--dry-run")
+    assert re.search(r"^images +digits$", out, re.MULTILINE)
+    assert re.search(r"^It takes about \d", out, re.MULTILINE)
+    plan = json.loads(here.command("search").good(TINY, "--dry-run", "--json", "--seed", "5"))
+    assert plan["config"]["seed"] == 5
+    assert 0 < plan["seconds"] < 1000
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_training_is_planned_and_timed(here: Cli, tmp_path: Path) -> None:
+    small = ["--set", "data.images=300", "--set", "training.epochs=3"]
+    out = here.command("retrain").good("darts-v2", "retrain-quick", "--dry-run", *small)
+    assert re.search(r"^epochs +3$", out, re.MULTILINE)
+    assert "Nothing was written" in out
+    assert (
+        here.command("retrain")
+        .good("resnet8", "retrain-quick", "--dry-run", *small)
+        .count("resnet, ")
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["search", "quick", "--dry-run", "--seeds", "3"], "leave out --seeds"),
+        (["search", "--resume", ".", "--dry-run"], "leave out --dry-run"),
+        (["search", "quick", "--dry-run", "--data", "npz:nowhere.npz"], "nowhere.npz"),
+    ],
+)
+def test_mistakes(arguments: list[str], message: str, here: Cli) -> None:
+    command, *rest = arguments
+    assert message in here.command(command).bad(*rest)
