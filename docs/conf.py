@@ -21,7 +21,7 @@ nitpicky = True
 # Markdown: links to headings are checked, and pages are read on GitHub as well.
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
-suppress_warnings: list[str] = []
+smartquotes = False  # `--set` is two hyphens.
 
 # Docstrings: `x` is code. Types stand in the text, not in the signatures, which are short so.
 default_role = "code"
@@ -43,8 +43,6 @@ html_show_copyright = False
 html_copy_source = False
 html_show_search_summary = False  # It would be read by requests, which files on disk refuse.
 html_theme_options = {"navigation_with_keys": True}
-pygments_style = "sphinx"
-pygments_dark_style = "github-dark"
 
 
 def setup(app: Any) -> None:

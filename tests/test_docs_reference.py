@@ -191,6 +191,11 @@ def test_pages_are_written_once_and_old_ones_go(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")} == before
 
 
+def test_no_page_has_the_name_of_one_that_sphinx_makes() -> None:
+    names = {path.stem for path in (ROOT / "docs").glob("*.md")}
+    assert not names & {"search", "genindex", "py-modindex"}
+
+
 def test_every_recipe_is_there() -> None:
     text = pages()["recipes"]
     assert all(f"\n### `{name}`\n" in text for name in recipes.names())

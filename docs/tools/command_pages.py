@@ -19,6 +19,7 @@ GROUPS = {
     "Use a trained model": ("evaluate", "predict", "export"),
     "Look at runs": ("report", "watch", "records", "draw"),
     "What there is": ("recipes", "config", "methods", "data", "space", "zoo", "truth"),
+    "Set up": ("doctor", "completion"),
 }
 EXIT_CODES = """\
 | exit code | meaning |

@@ -102,7 +102,7 @@ _MORE = {
     "architecture": "Each method's own are in [methods](../methods.md).",
     "searcher": "[Searchers](../searchers.md) explains them.",
     "final": "[Networks that fit](../limits.md) explains them.",
-    "evidence": "[How sure is it](../search.md#how-sure-is-it) explains them.",
+    "evidence": "[How sure is it](../searching.md#how-sure-is-it) explains them.",
     "rows": "`N` counts the rows from 0.",
 }
 
@@ -229,7 +229,7 @@ def pages() -> dict[str, str]:
         parts = [f"# {title}", introduction]
         for section in sections_of(kind):
             name = section.name.replace(".N", "")
-            parts.append(f"## `{name}`" if name else "## At the top")
+            parts.append(f"## `{name}`" if name else "## Top-level keys")
             parts.append(f"{section.meaning} {_MORE.get(name, '')}".strip() if name else "")
             parts += [_entry(page, key, key.name in taken) for key in section.keys]
             taken |= {key.name for key in section.keys}
