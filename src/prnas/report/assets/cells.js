@@ -33,7 +33,8 @@ function decisionMark([kept, pruned, difference, error, p]) {
   const kind = sure ? (difference > 0 ? "sure" : "against") : "chance";
   const words = { sure: "beyond chance", against: "against what was measured", chance: "no better than chance" };
   const by = withError(difference, error);
-  const title = `${kept} was kept rather than ${pruned}: the loss rises by ${by} more without it (p = ${show.short(p)})`;
+  const why = `the loss rises by ${by} more without it (p = ${show.short(p)})`;
+  const title = `${kept} was kept rather than ${pruned}: ${why}`;
   return el(
     "span",
     { class: `decision ${kind}`, title: `${title}: ${words[kind]}` },
@@ -63,7 +64,7 @@ export class CellsView {
         "p",
         { class: "lead" },
         "Every box is an edge with its pool of candidates; bars are architecture weights ",
-        "(softmax, in %), the tick marks equal weights. Choose an edge to see its family tree. ",
+        "(scores, in %), the tick marks equal weights. Choose an edge to see its family tree. ",
         "Marks: by how much more the loss rises without the last candidate that was kept than without the first ",
         "that was pruned, and whether that is beyond chance.",
       ),

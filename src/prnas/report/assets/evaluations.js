@@ -16,7 +16,8 @@ class ScorePlot extends PointPlot {
 
   update(searcher) {
     this.searcher = searcher;
-    const text = `${this.title}: ${plural(searcher.scores.length, "evaluation")}, best ${scoreText(searcher, searcher.best)}`;
+    const best = scoreText(searcher, searcher.best);
+    const text = `${this.title}: ${plural(searcher.scores.length, "evaluation")}, best ${best}`;
     this.plot.setAttribute("aria-label", plain(text));
     this.draw();
   }
@@ -135,14 +136,16 @@ function noiseText(searcher) {
   const { noise } = searcher;
   if (!noise) return "";
   const apart = noise.deviation ? `a standard deviation of ${scoreText(searcher, noise.deviation)}` : "no noise at all";
-  return ` ${noise.cells === 1 ? "1 cell was" : `${show.whole(noise.cells)} cells were`} scored more than once: their scores have ${apart}.`;
+  const cells = noise.cells === 1 ? "1 cell was" : `${show.whole(noise.cells)} cells were`;
+  return ` ${cells} scored more than once: their scores have ${apart}.`;
 }
 
 export class EvaluationsView {
   constructor() {
     this.course = new Course(
       "Best so far",
-      "dots: scores · steps: the best so far · thin lines: from parents to children · across: images that evaluations took",
+      "dots: scores · steps: the best so far · thin lines: from parents to children · " +
+        "across: images that evaluations took",
       ({ images }) => images,
       (value) => (value >= 1e5 ? show.millions(value) : show.whole(value)),
     );
@@ -171,13 +174,12 @@ export class EvaluationsView {
     if (!searcher) return;
     const { scores, images, finalists } = searcher;
     const line = ancestors(searcher);
+    const again = `scored again on more images: the best had ${scoreText(searcher, searcher.best)}.`;
     const parts = [
       `${plural(scores.length, "evaluation")}, the worth of ${show.whole(images[images.length - 1])} images.`,
       `The best score, ${scoreText(searcher, Math.max(...scores))}, came in evaluation ${line[line.length - 1]}`,
       line.length > 1 ? `, and its ancestors were ${line.slice(0, -1).join(", ")}.` : ".",
-      finalists.length
-        ? ` ${plural(finalists.length, "finalist")} were scored again on more images: the best had ${scoreText(searcher, searcher.best)}.`
-        : "",
+      finalists.length ? ` ${plural(finalists.length, "finalist")} were ${again}` : "",
       noiseText(searcher),
     ];
     replace(this.lead, `${parts[0]} ${parts.slice(1).join("")}`);
