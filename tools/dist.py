@@ -3,9 +3,11 @@
     python tools/dist.py                       every step, about half an hour on two cores
     python tools/dist.py --skip tests fit      all but these
     python tools/dist.py --only build check    nothing but these; the packages stay in dist/
+    python tools/dist.py --only fit --folder D with the environments that an earlier call left in D
 
 Only Python itself is needed. The output of each command is in a log beside the environments; if a
-step fails, its end is shown and everything is kept.
+step fails, its end is shown and everything is kept. The fit has two minutes, which is enough only
+on a machine that has nothing else to do.
 """
 
 import argparse
@@ -42,7 +44,7 @@ class Trial:
     def __init__(self, folder: Path) -> None:
         self.folder, self.log = folder, folder / "log.txt"
         self.away = folder / "away"  # Where a user would be: nothing of the checkout is near.
-        self.away.mkdir()
+        self.away.mkdir(parents=True, exist_ok=True)
         hidden = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME", "MAKEFLAGS", "MAKELEVEL")
         self.environment = {
             **{name: value for name, value in os.environ.items() if name not in hidden},
@@ -189,6 +191,7 @@ def commands(trial: Trial) -> str:
 
 def search(trial: Trial) -> str:
     """`prnas search` to its end, on the digits."""
+    shutil.rmtree(trial.away / "runs" / "first", ignore_errors=True)
     trial.prnas("search", "--name", "first")
     _must_exist(trial.away / "runs" / "first" / "genotype.json")
     return "nine cycles, a genotype"
@@ -216,6 +219,7 @@ def report(trial: Trial) -> str:
 
 def fit(trial: Trial) -> str:
     """`prnas fit digits` within two minutes; what it exported runs without prnas."""
+    shutil.rmtree(trial.away / "runs" / "fitted", ignore_errors=True)
     started = time.monotonic()
     trial.prnas("fit", "digits", "--minutes", "2", "--name", "fitted")
     seconds = time.monotonic() - started
@@ -228,6 +232,7 @@ def fit(trial: Trial) -> str:
 
 def tests(trial: Trial) -> str:
     """`make test` in the unpacked sdist."""
+    shutil.rmtree(trial.folder / "source", ignore_errors=True)
     with tarfile.open(package("*.tar.gz")) as archive:
         archive.extractall(trial.folder / "source", filter="data")
     (source,) = (trial.folder / "source").iterdir()
@@ -254,10 +259,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--only", nargs="+", choices=names, default=names)
     parser.add_argument("--skip", nargs="+", choices=names, default=[])
-    parser.add_argument("--keep", action="store_true", help="keep the environments")
+    parser.add_argument("--folder", type=Path, help="use this one, and keep it; also one of before")
     given = parser.parse_args(arguments)
-    folder = Path(tempfile.mkdtemp(prefix="prnas-dist-"))
-    trial = Trial(folder)
+    folder = given.folder or Path(tempfile.mkdtemp(prefix="prnas-dist-"))
+    trial = Trial(folder.absolute())
     begun = time.monotonic()
     for step in STEPS:
         if step.__name__ not in given.only or step.__name__ in given.skip:
@@ -270,9 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
         print(f"{step.__name__:<9} {time.monotonic() - started:6.0f} s  {result}", flush=True)
     print(f"all done in {(time.monotonic() - begun) / 60:.1f} minutes; the packages are in {DIST}")
-    if given.keep:
-        print(f"the environments and the log are in {folder}")
-    else:
+    if given.folder is None:
         shutil.rmtree(folder)
     return 0
 
