@@ -2,6 +2,8 @@
 
 import gc
 import os
+import shutil
+from pathlib import Path
 
 # Two processes at work, and what they start: threads that wait must not take the processors. Set
 # before PyTorch is loaded, which reads it.
@@ -18,6 +20,12 @@ from hypothesis import settings
 from tests.support.fixtures import here, images, own_operations, pooling_grows, reference
 
 __all__ = ["here", "images", "own_operations", "pooling_grows", "reference"]
+
+# Runs sync every file that they write. Where temporary files may be in memory, that is quick; no
+# other disk is needed for it. `PYTEST_DEBUG_TEMPROOT=DIR` or `--basetemp DIR` has them elsewhere.
+IN_MEMORY, ROOM = Path("/dev/shm"), 4e9  # noqa: S108 - pytest makes a private folder there
+if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 
 # The same examples on every run, and no deadline on machines under load.
 settings.register_profile("prnas", deadline=None, derandomize=True)

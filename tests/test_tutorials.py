@@ -29,7 +29,7 @@ def read(path: Path) -> Any:
 
 def typed(here: Cli, arguments: Sequence[str]) -> str:
     code, out, err = here.run(*arguments)
-    assert code == 0, err
+    assert code == 0, out + err
     return out
 
 

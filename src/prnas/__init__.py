@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prnas.space.genotype import Cell, Edge, Genotype
     from prnas.space.operations import Conv, Pool, Skip, Zero
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 __all__ = ["Callback", "Cell", "Conv", "Edge", "FitResult", "FormatError", "Genotype"]
 __all__ += ["Model", "Pool"]
 __all__ += ["RecordedRun", "RetrainConfig", "RetrainResult", "SearchConfig", "SearchResult", "Skip"]

@@ -46,3 +46,39 @@ def test_gradients_are_the_mean_of_single_ones(images: Path, part: Any) -> None:
     for name, gradient in together.items():
         parts = [single[name] for single in singles if name in single]
         assert torch.allclose(gradient, torch.stack(parts).sum(0) / 3, rtol=1e-4, atol=1e-6), name
+
+
+@pytest.mark.parametrize("step", ["first-order", "second-order"])
+@pytest.mark.parametrize("relaxation", ["gdas", "rome"])
+def test_a_cell_that_zeros_cut_off_trains_weights_and_no_architecture(
+    images: Path, relaxation: str, step: str
+) -> None:
+    """All that is left of the network comes after the cells, and the loss depends on no edge."""
+    plain = small_config(images, space="nasbench201").to_data()
+    plain["network"] = {"cells": 3, "channels": 4, "shape": "nasbench201"}
+    plain["architecture"] |= {"relaxation": relaxation, "step": step}
+    config = SearchConfig.from_data(plain)
+    processes = Processes(ComputeConfig(accelerator="cpu"))
+    data = load(config.images, processes.device, print, 1e9)
+    indices = Search.prepare(config, data, 1)
+    search = Search(RunContext(config, data, indices, processes, CpuProbe(None), None))
+    search.state.position.epoch = 1  # No grace epoch.
+    supernet = search.state.supernet
+    supernet.train()
+    pools = supernet.pools.cell("normal").edges
+    architecture = [p for name, p in supernet.named_parameters() if "architecture" in name]
+    assert len(architecture) == len(pools) == 6
+    with torch.no_grad():
+        for weights, pool in zip(architecture, pools, strict=True):
+            labels = [candidate.label for candidate in pool.candidates]
+            weights.fill_(-1e4)
+            weights[labels.index("zero")] = 0.0
+    before = {name: weight.clone() for name, weight in supernet.named_parameters()}
+    search.take_step()
+    after = dict(supernet.named_parameters())
+    moved = {name for name, weight in after.items() if not torch.equal(weight, before[name])}
+    assert any("classifier" in name for name in moved)
+    assert not any("stem" in name for name in moved)
+    # The second order has a gradient of zero, with which all but a zero decay.
+    assert any("architecture" in name for name in moved) == (step == "second-order")
+    assert all(weights.max() == 0 for weights in architecture)

@@ -1,4 +1,4 @@
-"""The studies in the folder `studies/`: every file plans, is listed, and has tables that fit it."""
+"""The studies in the folder `studies/`: every file plans, is listed, has records that fit it."""
 
 import csv
 import json
@@ -16,7 +16,13 @@ from prnas.studies.tables import COLUMNS
 
 STUDIES = Path(__file__).parents[2] / "studies"
 FILES = sorted(STUDIES.glob("*.yaml"))
-TABLES = sorted(path for ending in ("*.csv", "*.json") for path in STUDIES.glob(ending))
+RESULTS = STUDIES.parent / "results"
+TABLES = [
+    file
+    for file in sorted(RESULTS.iterdir())
+    if file.suffix in (".csv", ".json")
+    and ((STUDIES / f"{file.stem}.yaml").is_file() or file.stem in ready_studies())
+]
 
 
 def plan_of(name: str) -> Plan:

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 _SAVED_AS = re.compile(r"as `([\w./-]+)`:\s*$")
-_NUMBER = re.compile(r"-?\d[\d,.]*")
+_NUMBER = re.compile(r"[+-]?\d[\d,.]*")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 import json
 import math
+from dataclasses import asdict, dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from prnas.io.errors import FormatError
 from prnas.report.plain_data import rounded, text_at, whole_at
@@ -14,6 +15,41 @@ from prnas.space.network_size import network_size
 from prnas.space.shape import NetworkKind, Output
 
 SCORE_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePlot:
+    """Every score as a dot over a column of the evaluations; page and figures draw it.
+
+    `course`: with the best so far as steps, and lines from parents to children.
+    """
+
+    id: str
+    title: str
+    column: Literal["images", "parameters", "macs"]
+    across: str  # What the column is, for an axis.
+    note: str
+    course: bool = False
+
+
+SCORE_PLOTS = (
+    ScorePlot(
+        "best-so-far",
+        "Best so far",
+        "images",
+        "images that evaluations took",
+        "dots: scores · steps: the best so far · thin lines: from parents to children · "
+        "across: images that evaluations took",
+        course=True,
+    ),
+    ScorePlot(
+        "score-parameters",
+        "Score against parameters",
+        "parameters",
+        "parameters of the final network",
+        "of the final network",
+    ),
+)
 
 
 class Evaluations:
@@ -92,6 +128,7 @@ class Evaluations:
             return None
         return {
             "method": text_at(config, "searcher.method"),
+            "plots": [asdict(plot) for plot in SCORE_PLOTS],
             "total": self.total(config),
             "scores": self.scores,
             "parents": self.parents,

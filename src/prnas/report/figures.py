@@ -22,6 +22,7 @@ from prnas.drawing.confusion import draw_confusion
 from prnas.drawing.matplotlib_writer import to_bytes
 from prnas.drawing.picture import Picture, to_svg, transformed
 from prnas.report.comparison import letter_of, same_configs, scores_compare
+from prnas.report.evaluations import SCORE_PLOTS, Evaluations
 from prnas.report.plots import (
     RUN_COLORS,
     Line,
@@ -32,6 +33,7 @@ from prnas.report.plots import (
     plots_of,
 )
 from prnas.report.results_table import config_names
+from prnas.report.search_view import SearchView
 from prnas.report.training_view import TrainingView, confusion_of, is_sound
 from prnas.report.view import Band, View
 
@@ -57,6 +59,7 @@ BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 WIDEST_LEGEND = 60  # letters above a plot; a wider legend stands within it, name under name
 NAMES_A_ROW = 4  # above all plots
 LONGEST_LABEL = 28
+MILLIONS_FROM = 100_000
 DASH_UNIT = 1.8  # pixels: the width of lines on the page, which dashes are made for
 
 
@@ -75,6 +78,8 @@ class Epochs:
 def figures(view: View) -> Files:
     """(file name, content) of every figure: each plot by itself, all together, the cells."""
     yield from _curves(plots_of(view), Epochs(view.epochs.done, view.bands))
+    if isinstance(view, SearchView):
+        yield from _scores(view.evaluations)
     yield from _drawn(_pictures(view))
 
 
@@ -176,6 +181,46 @@ def _curves(plots: Sequence[Plot], epochs: Epochs, all_of: str = "all") -> Files
             yield from _files(plot.id, figure)
         if plots:
             yield from _files(all_of, _together(plots, epochs))
+
+
+def _scores(evaluations: Evaluations) -> Files:
+    """What a searcher asked for: scores over images and sizes, nothing of other searches."""
+    factor, unit = (1.0, evaluations.measure) if evaluations.measure else (100.0, "%")
+    scores = [factor * score for score in evaluations.scores]
+    with _style():
+        for plot in SCORE_PLOTS:
+            column: Sequence[int | None] = getattr(evaluations, plot.column)
+            dots = [(x, y) for x, y in zip(column, scores, strict=True) if x is not None]
+            if not dots:
+                continue
+            figure = Figure(figsize=(COLUMN, HEIGHT))
+            figure.subplots_adjust(left=0.15, right=0.98, bottom=0.21, top=0.96)
+            axes = figure.add_subplot()
+            if plot.course:
+                _course(axes, evaluations, scores, factor)
+            blue = COLORS["blue"]
+            axes.plot(*zip(*dots, strict=True), "o", color=blue, alpha=0.55, markersize=2.5)
+            millions = max(x for x, _ in dots) >= MILLIONS_FROM
+            axes.set_xlabel(f"{plot.across}{' (million)' if millions else ''}")
+            axes.set_ylabel(f"score ({unit})")
+            axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+            if millions:
+                axes.xaxis.set_major_formatter(lambda x, _: f"{x / 1e6:g}")
+            for side in ("top", "right"):
+                axes.spines[side].set_visible(False)
+            yield from _files(plot.id, figure)
+
+
+def _course(axes: Axes, evaluations: Evaluations, scores: Sequence[float], factor: float) -> None:
+    """The best so far as steps, and a thin line from every parent to its child."""
+    xs = evaluations.images
+    for child, parent in enumerate(evaluations.parents):
+        if parent is not None and parent <= child:
+            ends = [parent - 1, child]
+            line = [xs[i] for i in ends], [scores[i] for i in ends]
+            axes.plot(*line, color=COLORS["gray"], alpha=0.3, linewidth=0.4)
+    bests = [factor * best for best in evaluations.bests]
+    axes.plot(xs, bests, color=COLORS["red"], drawstyle="steps-post")
 
 
 def _drawn(pictures: Iterable[tuple[str, Picture]]) -> Files:

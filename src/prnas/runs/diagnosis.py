@@ -114,8 +114,8 @@ class Facts:
         return next(folder for folder in self.folders if folder.role == role)
 
     def to_json(self) -> dict[str, Any]:
-        found = [asdict(finding) for finding in findings(self)]
-        return asdict(self) | {"works": found, "healthy": healthy(self), "advice": advice(self)}
+        works = [asdict(finding) for finding in findings(self)]
+        return asdict(self) | {"works": works, "healthy": healthy(self), "advice": advice(self)}
 
 
 @dataclass(frozen=True)
@@ -132,37 +132,37 @@ def findings(facts: Facts) -> list[Finding]:
     """What works here, and what does not."""
     torch = facts.torch
     unfit = [package for package in facts.packages if not package.fits]
-    wrong = ", ".join(f"{one.name} {one.version or 'is missing'}" for one in unfit)
+    wrong = ", ".join(f"{package.name} {package.version or 'is missing'}" for package in unfit)
     runs = facts.folder("runs")
-    found = [
+    listed = [
         Finding("required packages", not unfit, wrong or "all are here", needed=True),
         Finding("PyTorch", torch.problem is None, torch.problem or str(torch.version), needed=True),
         Finding("writing runs", runs.problem is None, runs.problem or runs.path, needed=True),
     ]
     if torch.problem is None:
-        found += _device_findings(torch)
+        listed += _device_findings(torch)
     compiler = facts.compiler or "needs a C++ compiler"
-    found.append(Finding("--compile on the CPU", facts.compiler is not None, compiler))
+    listed.append(Finding("--compile on the CPU", facts.compiler is not None, compiler))
     for name, extra in EXTRAS.items():
         missing = [package for package, version in facts.extras[name].items() if version is None]
         why = f"{extra.without}: {', '.join(missing)} missing" if missing else extra.enables
-        found.append(Finding(f"extra {name}", not missing, why))
-    return found
+        listed.append(Finding(f"extra {name}", not missing, why))
+    return listed
 
 
 def _device_findings(torch: Torch) -> list[Finding]:
-    found: list[Finding] = []
+    listed: list[Finding] = []
     for kind in ("cpu", "mps" if torch.built_for == MACOS else "cuda"):
         names = ", ".join(device.name for device in torch.devices if device.kind == kind)
         why = names or f"PyTorch, built for {torch.built_for}, finds no GPU"
-        found.append(Finding(f"computing on {kind}", bool(names), why))
+        listed.append(Finding(f"computing on {kind}", bool(names), why))
     if torch.has("xpu"):
-        found.append(Finding("computing on xpu", False, "prnas does not compute on Intel's GPUs"))
+        listed.append(Finding("computing on xpu", False, "prnas does not compute on Intel's GPUs"))
     if torch.bfloat16 is not None:
         works = torch.bfloat16 == "works"
         why = "tried here" if works else torch.bfloat16
-        found.append(Finding("bfloat16 on the CPU", works, why))
-    return found
+        listed.append(Finding("bfloat16 on the CPU", works, why))
+    return listed
 
 
 def healthy(facts: Facts) -> bool:
@@ -175,7 +175,7 @@ def advice(facts: Facts) -> list[str]:
     lines: list[str] = []
     unfit = [package for package in facts.packages if not package.fits]
     if unfit:
-        wanted = " ".join(f"'{one.name}{one.required}'" for one in unfit)
+        wanted = " ".join(f"'{package.name}{package.required}'" for package in unfit)
         lines.append(f"packages that prnas requires do not fit: pip install {wanted}")
     torch = facts.torch
     if torch.problem is not None:

@@ -78,14 +78,14 @@ def required_packages(distribution: str = "prnas") -> tuple[Package, ...]:
         lines = importlib.metadata.requires(distribution) or []
     except importlib.metadata.PackageNotFoundError:
         return ()
-    found: list[Package] = []
+    packages: list[Package] = []
     for requirement in map(Requirement, lines):
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
         version = installed_version(requirement.name)
         fits = version is not None and requirement.specifier.contains(version, prereleases=True)
-        found.append(Package(requirement.name, str(requirement.specifier), version, fits))
-    return tuple(found)
+        packages.append(Package(requirement.name, str(requirement.specifier), version, fits))
+    return tuple(packages)
 
 
 def look_at(role: Literal["runs", "data", "temporary files"], path: Path) -> Folder:

@@ -311,7 +311,7 @@ class Run(ABC, Generic[C, S, R]):
         if scaler is not None:
             scaler.unscale_(optimizer)
         norm = nn.utils.clip_grad_norm_(parameters, gradient_norm)
-        numbers = torch.stack([outcome.loss, outcome.correct, norm.to(outcome.loss.dtype)])
+        numbers = torch.stack([outcome.loss, outcome.correct, norm.to(outcome.loss)])
         self._outcomes.append((part, self.batch.batch * self.processes.size, numbers))
         last, finite = part == self.weights_part, True
         if last or scaler is not None or self.processes.device.type == "cpu":

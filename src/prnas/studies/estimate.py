@@ -31,7 +31,7 @@ def estimate(
 ) -> Estimate:
     """`measure` gives the seconds of a run by its config; it is called only where none is done."""
     of_job = mean_seconds(plan, states)
-    problems: list[str] = []
+    problems: dict[str, list[str]] = {}  # A message, and the rows that it is about.
     for row in plan.rows:
         tasks: list[tuple[Key, RunConfig | None]] = []
         if row.kind == "search":
@@ -48,9 +48,18 @@ def estimate(
             try:
                 of_job[key] = measure(config)
             except UserError as error:
-                problems.append(f"row '{row.name}': {error}")
+                names = problems.setdefault(str(error), [])
+                names.extend([row.name] if row.name not in names else [])
     left = None if problems else seconds_left(plan, states, slots, of_job)
-    return Estimate(of_job, left, tuple(problems))
+    return Estimate(
+        of_job, left, tuple(f"{_rows(names)}: {said}" for said, names in problems.items())
+    )
+
+
+def _rows(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"row '{names[0]}'"
+    return f"rows {', '.join(repr(name) for name in names[:-1])} and {names[-1]!r}"
 
 
 def mean_seconds(plan: Plan, states: Mapping[int, JobState]) -> dict[Key, float]:

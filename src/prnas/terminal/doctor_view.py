@@ -40,7 +40,10 @@ def _facts(facts: Facts) -> list[tuple[str, str]]:
         ("from", f"{facts.installed_in}{source}"),
         ("python", f"{facts.python} on {facts.platform}"),
         ("pytorch", f"{torch.version or 'not installed'}, for {torch.built_for}"),
-        ("packages", ", ".join(f"{one.name} {one.version or '-'}" for one in facts.packages)),
+        (
+            "packages",
+            ", ".join(f"{package.name} {package.version or '-'}" for package in facts.packages),
+        ),
         ("processor", f"{processor.name}, {cores}{features}"),
     ]
     if processor.load is not None:
@@ -67,13 +70,17 @@ def _folder(folder: Folder) -> str:
 
 def _images(facts: Facts) -> str:
     """The sets that have names: where they are, and which would have to be downloaded."""
-    here = [f"{one.name} {_place(one.where)}" for one in facts.images if one.where is not None]
-    absent = [one.name for one in facts.images if one.where is None]
+    here = [
+        f"{images.name} {_where(images.where)}"
+        for images in facts.images
+        if images.where is not None
+    ]
+    absent = [images.name for images in facts.images if images.where is None]
     later = f"not here, downloaded on first use: {', '.join(absent)}"
     return "; ".join([*here, *([later] if absent else [])])
 
 
-def _place(where: str) -> str:
+def _where(where: str) -> str:
     return where if where == IN_THE_PACKAGE else f"in {where}"
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from prnas.report.evaluations import SCORE_PLOTS
+from prnas.report.figures import figures
 from prnas.report.page import write_page
 from prnas.report.read_run import read_view
 from prnas.report.search_view import SearchView
@@ -36,6 +38,20 @@ def test_every_scored_cell_is_a_dot(visit: Any, run: Path) -> None:
     parent = data["parents"][best - 1]
     assert parent is None or "its ancestors were" in said
     assert seen.page.locator("#evaluations .best-so-far").count() == 1
+
+
+def test_figures_draw_the_list_of_the_page(visit: Any, run: Path) -> None:
+    view = read_view(run)
+    titles = [plot["title"] for plot in view.data()["searcher"]["plots"]]
+    seen = visit(run / "report.html")
+    assert seen.page.locator("#evaluations .chart-title").all_inner_texts() == titles
+    files = dict(figures(view))
+    for plot in SCORE_PLOTS:
+        assert files[f"{plot.id}.pdf"].startswith(b"%PDF")
+        drawn = files[f"{plot.id}.svg"].decode()
+        assert plot.across in drawn
+        assert drawn.count("<use ") >= 30  # a dot for every cell
+    assert not any(name.startswith("best-so-far") for name, _ in figures(search_view(cycles=1)))
 
 
 def test_where_nothing_was_trained_there_are_no_curves(visit: Any, run: Path) -> None:

@@ -7,11 +7,18 @@ import { ticks } from "./scale.js";
 // A score as people read it: a percentage, or the number itself of a zero-cost proxy.
 export const scoreText = (searcher, score) => (searcher?.measure ? show.short(score) : show.exactPercent(score));
 
-// Scores against another column of the evaluations.
+const countText = (value) => (value >= 1e5 ? show.millions(value) : show.whole(value));
+const FORMATS = {
+  images: countText,
+  parameters: (value) => show.millions(value),
+  macs: (value) => show.millions(value),
+};
+
+// Scores against another column of the evaluations: a plot of the run's list.
 class ScorePlot extends PointPlot {
-  constructor(title, note, column, format) {
+  constructor({ title, note, column }) {
     super(title, note, "scatter");
-    Object.assign(this, { column, format });
+    Object.assign(this, { column, format: FORMATS[column] });
   }
 
   update(searcher) {
@@ -25,7 +32,7 @@ class ScorePlot extends PointPlot {
   draw() {
     if (!this.width || !this.searcher) return;
     const { scores, parents, proxies, measure, macs } = this.searcher;
-    const xs = this.column(this.searcher);
+    const xs = this.searcher[this.column];
     const proxyValues = (i) => Object.entries(proxies[i] || {}).map(([name, value]) => [name, show.short(value)]);
     this.start(260);
     const [left, right, top, bottom] = [60, this.width - 14, 12, this.height - 26];
@@ -142,31 +149,16 @@ function noiseText(searcher) {
 
 export class EvaluationsView {
   constructor() {
-    this.course = new Course(
-      "Best so far",
-      "dots: scores · steps: the best so far · thin lines: from parents to children · " +
-        "across: images that evaluations took",
-      ({ images }) => images,
-      (value) => (value >= 1e5 ? show.millions(value) : show.whole(value)),
-    );
-    this.sizes = new ScorePlot(
-      "Score against parameters",
-      "of the final network",
-      ({ parameters }) => parameters,
-      (value) => show.millions(value),
-    );
+    this.plots = [];
+    this.charts = el("div", { class: "charts costs" });
     this.lead = el("p", { class: "lead" });
     this.node = el(
       "section",
       { class: "evaluations", id: "evaluations", hidden: true },
       el("h2", null, "What the searcher asked for"),
       this.lead,
-      el("div", { class: "charts costs" }, this.course.node, this.sizes.node),
+      this.charts,
     );
-  }
-
-  get plots() {
-    return [this.course, this.sizes];
   }
 
   update(searcher) {
@@ -183,6 +175,10 @@ export class EvaluationsView {
       noiseText(searcher),
     ];
     replace(this.lead, `${parts[0]} ${parts.slice(1).join("")}`);
+    if (!this.plots.length) {
+      this.plots = searcher.plots.map((plot) => (plot.course ? new Course(plot) : new ScorePlot(plot)));
+      replace(this.charts, ...this.plots.map((plot) => plot.node));
+    }
     for (const plot of this.plots) plot.update(searcher);
   }
 }

@@ -56,7 +56,9 @@ class SearchStep(ABC):
                         objective = self.objective(loss)
                 if samples > 1:
                     objective = objective / samples
-                search.processes.scaled(objective).backward()
+                scaled = search.processes.scaled(objective)
+                if scaled.requires_grad:  # A sampled cell that zeros cut off depends on nothing.
+                    scaled.backward()
                 outcomes.append(Outcome.of(loss, logits, labels))
         return Outcome.mean(outcomes)
 

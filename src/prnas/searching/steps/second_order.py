@@ -142,6 +142,8 @@ def unrolled(
 
 def gradients_of(loss: Tensor, parameters: Sequence[nn.Parameter]) -> list[Tensor]:
     """The gradient of every parameter; zeros for one that the loss does not depend on."""
+    if not loss.requires_grad:  # A sampled cell that zeros cut off depends on no architecture.
+        return [torch.zeros_like(weight) for weight in parameters]
     gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
     pairs = zip(parameters, gradients, strict=True)
     return [torch.zeros_like(weight) if grad is None else grad.clone() for weight, grad in pairs]
