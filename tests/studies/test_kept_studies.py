@@ -38,11 +38,11 @@ def test_every_file_plans_and_can_show_something(file: Path, tmp_path: Path) -> 
     plan = plan_of(file.stem)
     assert plan.study.description
     assert file.stem not in ready_studies()
-    rows = len(plan.rows)
     results = results_of(plan, read_states(tmp_path, plan))
-    if rows > 1 and results.compares:
-        level = statistics.LEVEL / (rows * (rows - 1) // 2)
-        assert statistics.detectable(plan.fewest_units, 1.0, level) is not None, "too few seeds"
+    if len(plan.rows) > 1 and results.compares:
+        level, other = statistics.LEVEL / plan.study.num_pairs, plan.units_against
+        fewest = statistics.detectable(plan.fewest_units, 1.0, level, other=other)
+        assert fewest is not None, "too few seeds"
         lines = power_lines(plan, results)
         assert "is shown in 80 of 100 studies" in lines[0]
 

@@ -4,14 +4,16 @@ from typing import Any
 
 import pytest
 
+from prnas.io.errors import FormatError
 from prnas.space import zoo
 from prnas.space.nasbench201.cells import genotype_of, index_of_string
 from prnas.space.nasbench201.truth import truth_of
 from prnas.studies.config import StudyConfig
 from prnas.studies.estimate import START_UP, estimate, mean_seconds, seconds_left
 from prnas.studies.plan import Plan, make_plan
-from prnas.studies.results import StudyResults, conclusions, results_of
+from prnas.studies.results import StudyResults, conclusions, pooled_deviation, results_of
 from prnas.studies.states import JobState
+from prnas.studies.statistics import detectable
 from prnas.studies.tables import to_csv, to_latex
 
 ROWS = [
@@ -75,6 +77,27 @@ def test_what_may_be_concluded() -> None:
     assert "c is better than r, by 1.95 points" in text
     assert "No difference is shown between s_1 and c; there may be one." in text
     assert "With 5 results a row, a difference of" in text
+
+
+def test_rows_are_tested_against_one_of_them_alone() -> None:
+    plan = plan_of(rows=[*ROWS[:2], {**ROWS[2], "seeds": 7}], against="c")
+    errors = {"s_1": GOOD, "r": BAD, "c": [*FAIR, 0.0155, 0.0165]}
+    known = results_of(plan, states_of(plan, errors))
+    assert [(pair.first, pair.second) for pair in known.pairs] == [("s_1", "c"), ("r", "c")]
+    # Corrected for two pairs, not for three: the least p-value of five against seven, twice.
+    assert known.pairs[1].corrected == pytest.approx(2 / 792)
+    assert [row.ranks for row in known.rows] == [None] * 3
+    assert plan.study.num_pairs == 2
+    assert (plan.fewest_units, plan.units_against) == (5, 7)
+    spread = pooled_deviation([row.errors for row in known.rows])
+    assert known.detectable == pytest.approx(detectable(5, spread, 0.05 / 2, other=7))
+    assert "between s_1 and c" in " ".join(conclusions(known))
+    assert "s_1 and r" not in " ".join(conclusions(known))
+
+
+def test_the_row_to_test_against_must_exist() -> None:
+    with pytest.raises(FormatError, match="no row is called 's_2'. Did you mean 's_1'"):
+        plan_of(against="s_2")
 
 
 def test_too_few_results_conclude_nothing() -> None:

@@ -267,6 +267,25 @@ def test_the_power_is_that_of_simulated_permutation_tests() -> None:
     assert power(difference, 1.0, n) == pytest.approx(found / 200, abs=0.06)
 
 
+def test_more_numbers_on_one_side_alone_help() -> None:
+    generator = Random(8)
+    few, many, difference, shown = 5, 15, 1.5, 0
+    for _ in range(200):
+        first = [generator.gauss(0, 1) for _ in range(few)]
+        second = [generator.gauss(difference, 1) for _ in range(many)]
+        shown += permutation_test(first, second, samples=1000) < 0.05
+    both = power(difference, 1.0, few, other=many)
+    assert both == pytest.approx(shown / 200, abs=0.06)
+    assert power(difference, 1.0, few) < both < power(difference, 1.0, many)
+    assert both == power(difference, 1.0, many, other=few)
+    # Three against three can show nothing, three against twenty can.
+    assert detectable(3, 1.0) is None
+    least = detectable(3, 1.0, other=20)
+    assert least is not None
+    assert power(least, 1.0, 3, other=20) == pytest.approx(0.8, abs=1e-3)
+    assert needed(1.0, 1.0, times=3.0) == 11
+
+
 def test_known_powers() -> None:
     # As tables of the two-sample t-test have it: 17 a side for an effect of 1, 64 for a half.
     assert (needed(1.0, 1.0), needed(0.5, 1.0)) == (17, 64)

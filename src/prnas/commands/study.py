@@ -294,13 +294,15 @@ def power_lines(plan: Plan, results: StudyResults) -> list[str]:
     n, rows = plan.fewest_units, len(plan.rows)
     if rows < 2 or not results.compares:
         return []
-    pairs = rows * (rows - 1) // 2
+    pairs, other = plan.study.num_pairs, plan.units_against or n
     level = statistics.LEVEL / pairs
-    if statistics.detectable(n, 1.0, level) is None:
-        least = next(k for k in range(2, 100) if statistics.smallest_p(k, k) <= level)
+    if statistics.detectable(n, 1.0, level, other=other) is None:
+        against = {k: k if plan.units_against is None else other for k in range(2, 100)}
+        least = next(k for k in against if statistics.smallest_p(k, against[k]) <= level)
+        smallest = statistics.smallest_p(n, other)
         return [
             f"With {n} seeds a row, no difference can be significant: the permutation test of "
-            f"{n} against {n} numbers has a p-value of at least {statistics.smallest_p(n, n):.2g}, "
+            f"{n} against {other} numbers has a p-value of at least {smallest:.2g}, "
             f"and {'5 %' if pairs == 1 else f'5 % divided by {pairs} pairs'} is needed. "
             f"At least {least} seeds are needed."
         ]
@@ -311,11 +313,12 @@ def power_lines(plan: Plan, results: StudyResults) -> list[str]:
         spread, source = TYPICAL, "which random cells of DARTS have on CIFAR-10 (one training each)"
     if spread <= 0:
         return []
-    points = statistics.detectable(n, spread, level)
+    points = statistics.detectable(n, spread, level, other=other)
     assert points is not None
-    half = statistics.needed(points / 2, spread, level)
+    half = statistics.needed(points / 2, spread, level, times=other / n)
+    row = "a row" if other == n else f"a row against {other}"
     return [
-        f"With {n} seeds a row and a standard deviation of {100 * spread:.2f} points, {source}, a "
+        f"With {n} seeds {row} and a standard deviation of {100 * spread:.2f} points, {source}, a "
         f"difference of {100 * points:.2f} points is shown in {100 * statistics.POWER:.0f} of 100 "
         f"studies ({pairs} {'pair' if pairs == 1 else 'pairs, each at a level of 5 %'}"
         f"{'' if pairs == 1 else f' divided by {pairs}'}). Half of that needs {half} seeds.",

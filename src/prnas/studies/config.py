@@ -154,6 +154,8 @@ class StudyConfig(Section):
     #: What says how good a cell is: a training of its network, or the table of NAS-Bench-201.
     judge: Literal["training", "truth"] = "training"
     retrain: Annotated[RetrainingConfig, BeforeValidator(_recipe_data)] = RetrainingConfig()
+    #: Name of the row that each other row is tested against; null: every pair is tested.
+    against: Annotated[str, Field(max_length=200)] | None = None
     #: Keys of the data section, for all searches and trainings.
     data: Overrides = Field(default_factory=dict)
     engine: Annotated[EngineConfig, BeforeValidator(_engine_data)] = EngineConfig()
@@ -166,6 +168,10 @@ class StudyConfig(Section):
         names = [row.name.casefold() for row in self.rows]
         if doubles := {name for name in names if names.count(name) > 1}:
             raise ValueError(f"two rows are called '{min(doubles)}'; each needs a name of its own")
+        listed = [row.name for row in self.rows]
+        if self.against is not None and self.against not in listed:
+            hint = suggestion(self.against, listed)
+            raise ValueError(f"against: no row is called '{self.against:.60}'.{hint}")
         if self.judge == "truth":
             if self.trainings:
                 raise ValueError(
@@ -175,6 +181,12 @@ class StudyConfig(Section):
         elif not self.trainings and any(row.kind != "search" for row in self.rows):
             raise ValueError("trainings: 0 leaves nothing to do for a row that is no search")
         return self
+
+    @property
+    def num_pairs(self) -> int:
+        """The number of pairs of rows that are tested."""
+        rows = len(self.rows)
+        return rows * (rows - 1) // 2 if self.against is None else rows - 1
 
     def seeds_of(self, row: str) -> range:
         """The seeds of a row's searches, or cells."""

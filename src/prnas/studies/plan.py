@@ -112,8 +112,15 @@ class Plan:
 
     @property
     def fewest_units(self) -> int:
-        """Of the row that has the fewest."""
-        return min(map(len, self._units.values()))
+        """The fewest units of a row; not of the one that others are tested against."""
+        against = self.study.against if len(self._units) > 1 else None
+        return min(len(units) for name, units in self._units.items() if name != against)
+
+    @property
+    def units_against(self) -> int | None:
+        """The units of the row that others are tested against, if there is one."""
+        against = self.study.against
+        return None if against is None else len(self._units[against])
 
     @cached_property
     def _all_units(self) -> range:

@@ -197,8 +197,9 @@ def results_of(plan: Plan, states: Mapping[int, JobState]) -> StudyResults:
     metric = _metric(plan)
     compares = metric != "validation_error"
     rows = [_row_result(plan, row, states) for row in plan.rows]
-    pairs = _pairs(rows) if compares else ()
-    if compares:
+    against = plan.study.against
+    pairs = _pairs(rows, against) if compares else ()
+    if compares and against is None:  # Ranks need a test of every pair.
         rows = _ranked(rows, pairs)
     done = sum(states[job.number].state == "done" for job in plan.jobs)
     return StudyResults(
@@ -206,7 +207,7 @@ def results_of(plan: Plan, states: Mapping[int, JobState]) -> StudyResults:
         tuple(rows),
         pairs,
         _agreement(rows),
-        _detectable(rows) if compares else None,
+        _detectable(rows, against) if compares else None,
         done,
         len(plan.jobs),
     )
@@ -260,10 +261,11 @@ def _unit(row: Row, seed: int, jobs: Sequence[Job], states: Mapping[int, JobStat
     )
 
 
-def _pairs(rows: Sequence[RowResult]) -> tuple[Pair, ...]:
-    """Every two rows of which several units are known."""
+def _pairs(rows: Sequence[RowResult], against: str | None) -> tuple[Pair, ...]:
+    """Every two rows of which several units are known; with `against`, that row and each other."""
     samples = {row.name: tuple(row.errors) for row in rows if len(row.errors) > 1}
-    p_values = {(a, b): _p_value(samples[a], samples[b]) for a, b in combinations(samples, 2)}
+    tested = [pair for pair in combinations(samples, 2) if against is None or against in pair]
+    p_values = {(a, b): _p_value(samples[a], samples[b]) for a, b in tested}
     corrected = statistics.holm(p_values)
     return tuple(
         Pair(a, b, fmean(samples[b]) - fmean(samples[a]), p, corrected[a, b])
@@ -297,13 +299,21 @@ def _agreement(rows: Sequence[RowResult]) -> Agreement | None:
     return None if tau is None else Agreement(tuple(name for name, _, _ in both), tau)
 
 
-def _detectable(rows: Sequence[RowResult]) -> float | None:
+def _detectable(rows: Sequence[RowResult], against: str | None) -> float | None:
     """The detectable difference, by the pooled spread of all rows and their fewest units."""
-    samples = [row.errors for row in rows if len(row.errors) > 1]
-    if len(samples) < 2:
+    samples = {row.name: row.errors for row in rows if len(row.errors) > 1}
+    if len(samples) < 2 or (against is not None and against not in samples):
         return None
-    level = statistics.LEVEL / (len(samples) * (len(samples) - 1) // 2)
-    return statistics.detectable(min(map(len, samples)), pooled_deviation(samples), level)
+    num_pairs = len(samples) - 1
+    if against is None:
+        num_pairs = num_pairs * len(samples) // 2
+    fewest = min(len(errors) for name, errors in samples.items() if name != against)
+    return statistics.detectable(
+        fewest,
+        pooled_deviation(list(samples.values())),
+        statistics.LEVEL / num_pairs,
+        other=None if against is None else len(samples[against]),
+    )
 
 
 def pooled_deviation(samples: Sequence[Sequence[float]]) -> float:

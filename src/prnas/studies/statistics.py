@@ -251,30 +251,39 @@ def t_quantile(level: float, freedom: int) -> float:
     return _solved(lambda t: t_tail(t, freedom) - level, 0.0, 10.0)
 
 
-def power(difference: float, deviation: float, n: int, level: float = LEVEL) -> float:
-    """The probability that a difference of two means of `n` numbers each is significant.
+def power(
+    difference: float, deviation: float, n: int, level: float = LEVEL, other: int | None = None
+) -> float:
+    """The probability that a difference of two means of `n` and `other` numbers is significant.
 
-    By the t-test with equal spreads, which the permutation test comes close to; but 0 where `n` is
-    so small that no permutation test can be significant.
+    Without `other`, both have `n` numbers. By the t-test with equal spreads, which the permutation
+    test comes close to; but 0 where there are so few numbers that no permutation test can be
+    significant.
     """
-    if n < 2 or smallest_p(n, n) > level:
+    other = n if other is None else other
+    if min(n, other) < 2 or smallest_p(n, other) > level:
         return 0.0
     if deviation <= 0:
         return 1.0 if difference else level
-    freedom = 2 * n - 2
-    shift = abs(difference) / deviation * math.sqrt(n / 2)
+    freedom = n + other - 2
+    shift = abs(difference) / deviation * math.sqrt(n * other / (n + other))
     return t_tail(t_quantile(level, freedom), freedom, shift)
 
 
 def detectable(
-    n: int, deviation: float, level: float = LEVEL, wanted: float = POWER
+    n: int,
+    deviation: float,
+    level: float = LEVEL,
+    wanted: float = POWER,
+    other: int | None = None,
 ) -> float | None:
-    """The least difference that `n` numbers a side show with the wanted power; `None`: none."""
-    if n < 2 or smallest_p(n, n) > level:
+    """The least difference that `n` and `other` numbers show with the wanted power, if any."""
+    other = n if other is None else other
+    if min(n, other) < 2 or smallest_p(n, other) > level:
         return None
     if deviation <= 0:
         return 0.0
-    return deviation * _solved(lambda share: wanted - power(share, 1.0, n, level), 0.0, 4.0)
+    return deviation * _solved(lambda share: wanted - power(share, 1.0, n, level, other), 0.0, 4.0)
 
 
 def needed(
@@ -283,16 +292,24 @@ def needed(
     level: float = LEVEL,
     wanted: float = POWER,
     most: int = 100_000,
+    times: float = 1.0,
 ) -> int | None:
-    """The least n a side that shows a difference with the wanted power; `None`: beyond `most`."""
+    """The least n that shows a difference with the wanted power; `None`: beyond `most`.
+
+    The other side has `times` as many numbers.
+    """
+
+    def power_of(n: int) -> float:
+        return power(difference, deviation, n, level, round(times * n))
+
     low, high = 1, 2
-    while power(difference, deviation, high, level) < wanted:
+    while power_of(high) < wanted:
         low, high = high, 2 * high
         if low > most:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        if power(difference, deviation, middle, level) < wanted:
+        if power_of(middle) < wanted:
             low = middle
         else:
             high = middle
