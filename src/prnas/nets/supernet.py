@@ -59,8 +59,13 @@ class Supernet(nn.Module):
             cells, channels, stem_channels, output_widths(pools, output), shape=shape
         )
         self.blocks = residual_blocks(plans)
-        how = (output, recompute, execution, partial_channels, settings.auxiliary_skip is not None)
-        self.cells = nn.ModuleList(SearchCell(pools.cell(plan.role), plan, *how) for plan in plans)
+        how = (execution, partial_channels, settings.auxiliary_skip is not None)
+        # The backward pass begins with the last cell, whose tensors are small: it keeps them.
+        last = len(plans) - 1
+        self.cells = nn.ModuleList(
+            SearchCell(pools.cell(plan.role), plan, output, recompute and index < last, *how)
+            for index, plan in enumerate(plans)
+        )
         self.bn = BatchNorm(c_out) if shape.network == "residual" else None
         self.classifier = nn.Linear(c_out, classes)
         self.architecture = nn.ModuleDict({role: nn.ParameterList() for role in pools.roles})
