@@ -1,4 +1,4 @@
-"""What random augmentation does to images: each operation on a batch of bytes, on its device.
+"""The operations of random augmentation, each on a batch of bytes, on its device.
 
 All take and give uint8, n x C x H x W. Sums are of whole numbers, so that what becomes of an image
 does not depend on the batch it is in.

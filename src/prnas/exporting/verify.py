@@ -71,7 +71,7 @@ class Agreement:
 def compare(
     batches: Sequence[ReferenceBatch], compute: Callable[[ReferenceBatch], Tensor], what: str
 ) -> Agreement:
-    """How far an export's logits are from the model's; a `UserError` if more than allowed."""
+    """The agreement of an export's logits with the model's; a `UserError` if they are too far."""
     differences: list[float] = []
     for batch in batches:
         exported, logits = compute(batch), batch.logits

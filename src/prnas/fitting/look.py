@@ -61,7 +61,7 @@ def _digests(images: Images) -> list[bytes]:
 def sentences(
     facts: ImageFacts, data: DataSet, copies: Copies, notes: Sequence[str] = ()
 ) -> list[str]:
-    """What is seen. `notes` are what reading the images had to say, such as broken files."""
+    """A description of the images in sentences. `notes` come from reading them: broken files, …"""
     train, test = len(data.train), len(data.test)
     counts = torch.bincount(data.train.labels, minlength=data.num_classes).tolist()
     few, many = min(counts), max(counts)

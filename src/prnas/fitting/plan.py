@@ -1,4 +1,4 @@
-"""How to spend the time of a fit: pure arithmetic on a budget and measured step times.
+"""The plan of a fit's time: pure arithmetic on a budget and measured step times.
 
 Nothing here reads a file or a clock. All times are in seconds.
 """
@@ -44,7 +44,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """What a training was measured to take."""
+    """The measured times of a training."""
 
     step: float
     validation: float  # For each image.
@@ -54,7 +54,7 @@ class StepTimes:
 
 @dataclass(frozen=True)
 class SearchTimes:
-    """What a search was measured to take, in its first cycle."""
+    """The measured times of a search, in its first cycle."""
 
     weights_step: float  # A step of a grace epoch.
     whole_step: float  # One that trains the architecture as well.
@@ -74,7 +74,7 @@ class RungTimes:
 
 @dataclass(frozen=True)
 class Task:
-    """What the plan depends on beside times."""
+    """The facts that the plan depends on beside times."""
 
     facts: ImageFacts
     test_images: int
@@ -124,7 +124,7 @@ class TrainingPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be done, how long it takes, and why it is so."""
+    """The sizes and times of a fit's stages, and the reasons for them."""
 
     rung: Rung
     search: SearchPlan

@@ -131,7 +131,7 @@ def measure_latencies(
 
 
 def num_samples(network: FinalNetwork, candidates: Sequence[Operation], repeats: int) -> int:
-    """How many samples a measurement takes."""
+    """The number of samples that a measurement takes."""
     return repeats * (len(sized_operations(network, candidates)) + 1 + NETWORKS)
 
 

@@ -384,13 +384,13 @@ assert MODULES.keys() == set(space.OPERATIONS.values()), "every operation has a 
 
 
 def factory(op: space.Operation) -> Callable[[int, int], nn.Module]:
-    """What makes an operation's module from a number of channels and a stride."""
+    """The function that makes an operation's module from a number of channels and a stride."""
     make, parameters = MODULES[type(op)], op.parameters()
     return partial(make, **parameters) if parameters else make
 
 
 def operations_of(genotype: Genotype) -> dict[str, Callable[[int, int], nn.Module]]:
-    """What makes a genotype's operations, by name."""
+    """The functions that make the modules of a genotype's operations, by the operations' names."""
     used = {op for role in genotype.roles for op in genotype.cell(role).operations}
     return {_name(op): factory(op) for op in sorted(used)}
 

@@ -78,7 +78,7 @@ class Supernet(nn.Module):
 
     @property
     def execution(self) -> Execution:
-        """How the cells are computed. It may change at any time: the weights are the same."""
+        """The way to compute the cells. It may change at any time: the weights are the same."""
         return self.search_cells[0].execution
 
     @execution.setter
@@ -107,7 +107,7 @@ class Supernet(nn.Module):
 
     @property
     def progress(self) -> CycleProgress:
-        """Where the cycle stands."""
+        """The progress of the cycle."""
         return self.relaxation.progress
 
     @progress.setter
@@ -198,7 +198,7 @@ class Supernet(nn.Module):
 
     @torch.no_grad()
     def judged(self) -> dict[Role, list[Tensor]]:
-        """What stands for the architecture weights at a cycle's end."""
+        """The numbers that are judged in place of the architecture weights at a cycle's end."""
         weights = self.all_architecture_weights()
         return {role: self.relaxation.judged(role, weights[role]) for role in weights}
 
@@ -281,7 +281,7 @@ class Supernet(nn.Module):
 
 
 def output_widths(pools: Pools, output: Output) -> dict[Role, int]:
-    """How many times their channels the outputs of a supernet's cells have."""
+    """The factors by which the outputs of a supernet's cells are wider than the cells' channels."""
     return {role: width(output, pools.cell(role).num_nodes) for role in pools.roles}
 
 

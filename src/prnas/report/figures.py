@@ -184,7 +184,7 @@ def _curves(plots: Sequence[Plot], epochs: Epochs, all_of: str = "all") -> Files
 
 
 def _scores(evaluations: Evaluations) -> Files:
-    """What a searcher asked for: scores over images and sizes, nothing of other searches."""
+    """Figures of a searcher's evaluations: scores over images and over sizes."""
     factor, unit = (1.0, evaluations.measure) if evaluations.measure else (100.0, "%")
     scores = [factor * score for score in evaluations.scores]
     with _style():

@@ -71,7 +71,7 @@ def examine(runs: Path, data_root: Path | None = None) -> Facts:
 
 
 def required_packages(distribution: str = "prnas") -> tuple[Package, ...]:
-    """What a distribution requires, without its extras; empty if it was not installed by pip."""
+    """The packages that a distribution requires, without extras; none if pip did not install it."""
     from packaging.requirements import Requirement
 
     try:

@@ -28,7 +28,7 @@ C = TypeVar("C", bound=RunConfig)
 
 @dataclass(frozen=True)
 class Trainable:
-    """What to train: a genotype, or none of a plain network; keys of the config's `network`.
+    """A network to train: its genotype, none if it is plain; values of the config's `network`.
 
     `data` has the images of the run that it comes from, if it does.
     """

@@ -95,7 +95,7 @@ class BatchRecord(FrozenRecord):
 
 
 class ExecutionRecord(FrozenRecord):
-    """How the supernet is computed after the given step (of its epoch), as was measured."""
+    """The execution of the supernet after the given step (of its epoch), chosen by measurement."""
 
     type: Literal["execution"] = "execution"
     cycle: Count
@@ -220,7 +220,7 @@ class GivenUpEdge(FrozenRecord):
 
 
 class FitRecord(FrozenRecord):
-    """What limits on the final network made of the genotype.
+    """The effect of limits on the final network: the genotype's costs with and without them.
 
     Costs are `params`, `macs` and `latency`, in nanoseconds (0 without a table). `own` is the
     genotype that the search would have chosen without limits; where nothing `fits`, it stays.

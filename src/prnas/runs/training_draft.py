@@ -1,4 +1,4 @@
-"""What a training is told: cells, a recipe, images. Light: it imports no torch."""
+"""The draft of a training's config, from cells, a recipe and images. Light: without torch."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

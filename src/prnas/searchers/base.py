@@ -1,4 +1,4 @@
-"""What all searchers have: they ask for cells and are told scores, and can be saved at any time."""
+"""The base of all searchers, which propose cells, learn from scores, and can be saved anytime."""
 
 import copy
 import math
@@ -95,7 +95,7 @@ class Searcher(ABC):
 
     @property
     def num_settled(self) -> int:
-        """How many of the next proposals are the same whatever the scores of the others are."""
+        """The number of next proposals that are the same whatever the scores of the others are."""
         return 1
 
     def upcoming(self, most: int) -> list[Proposal]:
@@ -142,7 +142,7 @@ class Searcher(ABC):
         self._load_own(state)
 
     def _own_state(self) -> dict[str, Any]:
-        """What this kind of searcher remembers, by names that no other field has."""
+        """The memory of this kind of searcher, by names that no other field has."""
         return {}
 
     def _load_own(self, state: Mapping[str, Any]) -> None:  # noqa: B027 - it may have nothing

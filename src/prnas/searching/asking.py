@@ -43,7 +43,7 @@ def make_searcher(settings: SearcherConfig, space: CellSpace, seed: int) -> Sear
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What evaluations take: images, trained on or looked at, and steps, batches of them."""
+    """The cost of evaluations: images, trained on or looked at, and steps, batches of them."""
 
     images: int
     steps: int

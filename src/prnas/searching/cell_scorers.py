@@ -1,4 +1,4 @@
-"""What scores cells one by one, where no supernet does: a table, a short training, a proxy."""
+"""Scorers of cells one by one, without a supernet: a table, a short training, a proxy."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class CellScorer(ABC):
 
     @abstractmethod
     def cost(self, proposal: Proposal) -> Cost:
-        """What an evaluation takes."""
+        """The cost of an evaluation."""
 
     @abstractmethod
     def score(self, proposal: Proposal, number: int) -> float:
@@ -53,11 +53,11 @@ class CellScorer(ABC):
 
     @property
     def num_at_once(self) -> int:
-        """How many evaluations can be under way at the same time."""
+        """The number of evaluations that can be under way at the same time."""
         return 1
 
     def proxies(self) -> Proxies | None:
-        """What tells the proxies of cells, if there are images."""
+        """The calculator of cells' proxies, if there are images."""
         return None
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close

@@ -43,7 +43,7 @@ class CurvatureStop:
         return self.search.config.evidence.curvature_stop > 0
 
     def add(self, value: float | None, weights: dict[Role, CellWeights]) -> None:
-        """What was measured after the epoch under way, if anything was."""
+        """Add the curvature after the present epoch, if it was measured, and the weights there."""
         if self.wanted and value is not None:
             self.values.append(value)
             self.weights.append(weights)

@@ -95,7 +95,7 @@ class Judging:
         self.worths = self._worths()
 
     def _passes(self, key: EdgeKey) -> int:
-        """How many passes an edge takes."""
+        """The number of passes that an edge takes."""
         if self.eliminations:
             return self.eliminations[key].num_passes
         pruned = len(self._candidates(key)) > self.keep

@@ -140,7 +140,7 @@ class CellChoice:
 
 
 def decision_for(pools: Pools, genotype: Genotype) -> Decision:
-    """What leaves a cell's operations on their edges, and the first on those that it has not."""
+    """The decision that keeps a genotype's operations, and first candidates on its unused edges."""
     cells: dict[Role, CellChange] = {}
     for role in pools.roles:
         chosen = {(state, edge.input): edge.op for state, edge in genotype.cell(role).edges}

@@ -127,7 +127,7 @@ class _Trainer:
 
 
 def _train(connection: Connection, data: dict[str, Any], gpu: int | None) -> None:
-    """What a process does, until its parent ends it or is gone."""
+    """The loop of a training process, until its parent ends it or is gone."""
     end_with_parent()
     if gpu is not None:  # before CUDA is used for the first time
         os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)

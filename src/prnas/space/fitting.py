@@ -63,7 +63,7 @@ class GivenUp:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What limits made of a genotype.
+    """The costs and strengths of two genotypes: the one taken under limits, and the unlimited one.
 
     `own` is what the search would have chosen, with its cost and total strength; `cost` and
     `strength` are those of the genotype that was taken. `smallest` has, where nothing fits, the
@@ -316,7 +316,7 @@ def in_short(
 
 
 def in_words(fit: Fit) -> list[str]:
-    """What a person should know of it, a sentence a line."""
+    """A summary of a fit for people, a sentence a line."""
     too_much = fit.limits.exceeded(fit.own_cost)
     if not too_much:
         costs = [shown(kind, fit.cost.of(kind)) for kind in fit.limits.kinds]

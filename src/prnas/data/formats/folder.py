@@ -163,7 +163,7 @@ def _readable(name: str) -> str:
 
 
 def _scan(files: list[ImageFile]) -> tuple[dict[Path, bool], Broken]:
-    """Which images are grey, and which cannot even be opened."""
+    """Whether each image is grey, and the errors of those that cannot even be opened."""
     grey: dict[Path, bool] = {}
     broken: Broken = {}
     with bar("looking at images", len(files)) as progress:

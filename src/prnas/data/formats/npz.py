@@ -226,7 +226,7 @@ def _layout(path: Path, array: _Array) -> tuple[tuple[int, int, int], bool]:
 
 
 def _data_offset(path: Path, array: _Array) -> int:
-    """Where an uncompressed array's numbers begin in the file."""
+    """The offset in the file at which an uncompressed array's numbers begin."""
     with path.open("rb") as file:
         file.seek(array.info.header_offset)
         local = file.read(30)

@@ -134,7 +134,7 @@ class FrozenStatistics:
 def recomputed(
     function: Callable[..., Tensor], modules: Sequence[nn.Module], *arguments: Any
 ) -> Tensor:
-    """What `function` makes by these modules; the backward pass computes it once more.
+    """The output of `function`, which uses these modules; the backward pass computes it once more.
 
     It saves its arguments only. Nothing random may happen in it.
     """

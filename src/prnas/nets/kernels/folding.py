@@ -67,7 +67,7 @@ class ScaledProduct(ABC):
         """
 
     def prepare(self, pixels: Tensor) -> None:  # noqa: B027
-        """What else is as large as the images."""
+        """Compute other tensors as large as the images that the methods below need."""
 
 
 def product(

@@ -89,7 +89,7 @@ class MultinomialStep(SearchStep):
 
     @torch.no_grad()
     def validated_path(self) -> Outcome:
-        """How well the step's path does on the next images of the other half."""
+        """The loss and accuracy of the step's path on the next images of the architecture half."""
         state = self.search.state
         images, labels = self.search.next_images("architecture")
         with (

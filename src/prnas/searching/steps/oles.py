@@ -72,7 +72,7 @@ class OlesStep(FirstOrderStep):
 
 
 class EarlyStopping:
-    """Which candidates of which cells are stopped, by the cosines of their gradients.
+    """The stopping of single candidates of single cells, by the cosines of their gradients.
 
     After every `checks` comparisons those are stopped whose mean cosine is below `threshold`, for
     the rest of the cycle. Candidates without weights never are.
