@@ -215,7 +215,7 @@ def with_recipe(searcher: Any) -> Any:
     name = fields.get("training")
     if not isinstance(name, str):
         return fields
-    from prnas.config import recipes  # which knows this section
+    from prnas.config import recipes  # Imported here because it imports this module.
     from prnas.config.retrain import RetrainConfig
 
     names = recipes.names("retrain")

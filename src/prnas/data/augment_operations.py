@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from prnas.nets.devices import to_device
 
-# Of red, green and blue in grey (ITU-R BT.601), of 65,536.
+# Weights of red, green and blue in grey (ITU-R BT.601), as parts of 65,536.
 _LUMA = (19_595, 38_470, 7_471)
 
 

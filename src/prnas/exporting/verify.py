@@ -81,7 +81,7 @@ def compare(
                 f"{tuple(exported.shape)}, not {tuple(logits.shape)}"
             )
         difference = (exported - logits).abs().max().item()
-        if not difference <= batch.allowed:  # Also catches NaN.
+        if not difference <= batch.allowed:  # The negation also catches NaN.
             raise UserError(
                 f"the check failed, nothing was written: for {len(logits)} random images, logits "
                 f"of {what} differ by up to {difference:.2g}; {batch.allowed:.2g} is allowed"

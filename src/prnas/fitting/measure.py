@@ -30,7 +30,7 @@ from prnas.searching.cycle_end import MOST_STEPS
 from prnas.searching.time_left import work_of_epochs
 from prnas.space.analysis.counting import discoverable
 
-STEPS = 5  # Of an epoch that is measured.
+STEPS = 5  # Steps of an epoch that is measured.
 LATENCY_REPEATS = 5
 
 

@@ -12,11 +12,11 @@ from prnas.io.errors import UserError
 
 AIM = 0.95  # Share of the budget that is planned; the rest is for what cannot be foreseen.
 SEARCH_SHARE = 0.4  # Largest share of the time for the search; each training has the same.
-ENDING = 20.0  # For exports, the page and the measured latency.
-CYCLES = 9  # Of the recipe `pictures`.
+ENDING = 20.0  # Seconds for exports, the page and the measured latency.
+CYCLES = 9  # Cycles of the recipe `pictures`.
 EVIDENCE = 0.2  # What is measured at the end of a cycle may take so much of the cycle's time.
 OVERHEAD = 1.5  # A report and its records grow: at the end they take longer than at first.
-ARCHITECTURE_SHARE = 0.5  # Of a search's images, for architecture weights.
+ARCHITECTURE_SHARE = 0.5  # Share of a search's images that train architecture weights.
 FEWEST, GOOD, ENOUGH = 18, 20, 100  # Epochs of a search.
 FEWEST_TRAINING, GOOD_TRAINING, ENOUGH_TRAINING = 5, 30, 200  # Epochs of a training.
 SEARCH_IMAGES = 500  # With so many a search is good enough to rather train on larger images.
@@ -47,9 +47,9 @@ class StepTimes:
     """The measured times of a training."""
 
     step: float
-    validation: float  # For each image.
-    overhead: float  # Of each epoch: checkpoint, report.
-    start: float  # Before the first step.
+    validation: float  # Seconds for each image.
+    overhead: float  # Seconds of an epoch for checkpoint and report.
+    start: float  # Seconds before the first step.
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from math import comb
 from prnas.models.metrics import interval
 
 LEVEL = 0.05
-BINS = 10  # Of confidence, for calibration.
+BINS = 10  # Bins of confidence, for calibration.
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Supernet(nn.Module):
         self.edge_architecture = nn.ModuleDict(
             {role: nn.ParameterList() for role in pools.roles if settings.edge_weights}
         )
-        # Of edges that are discrete already, by role and number, the candidate that they keep.
+        # The kept candidate of each edge that is discrete already, by role and the edge's number.
         self.decided: dict[tuple[Role, int], int] = {}
         # The mixing weights of the last pass, within `training_only`; else there are none.
         self.mixed: dict[Role, list[Tensor]] = {}

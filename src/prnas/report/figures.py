@@ -54,7 +54,7 @@ LEGEND: dict[str, Any] = {
     **{"loc": "lower left", "bbox_to_anchor": (-0.02, 0.98), "borderaxespad": 0, "fontsize": 6},
     **{"frameon": False, "handlelength": 1.6, "columnspacing": 0.9, "handletextpad": 0.4},
 }
-COLORS = {color.name: color.line for color in PALETTE}  # as on the page
+COLORS = {color.name: color.line for color in PALETTE}  # The colours of the page.
 BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 WIDEST_LEGEND = 60  # letters above a plot; a wider legend stands within it, name under name
 NAMES_A_ROW = 4  # above all plots

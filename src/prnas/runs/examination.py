@@ -179,7 +179,7 @@ def _try_bfloat16() -> str | None:
     if sys.platform != "linux":
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads, which the copy does not use
+        warnings.simplefilter("ignore")  # Warnings of threads, which the copy does not use.
         child = os.fork()
     if child == 0:
         code = 1

@@ -115,7 +115,7 @@ def _unfinished(folder: Path) -> UserError:
 def ended_without_images(folder: Path, task: str) -> bool:
     """Whether a run of a task has its result, and its images would have to be downloaded."""
     run = _config_in(folder)
-    by_table = isinstance(run, SearchConfig) and run.searcher.by_table  # which needs no images
+    by_table = isinstance(run, SearchConfig) and run.searcher.by_table  # A table needs no images.
     if run.task != task or by_table:
         return False
     result = folder / (MODEL if isinstance(run, RetrainConfig) else GENOTYPE)

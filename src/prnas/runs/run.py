@@ -177,7 +177,7 @@ class Run(ABC, Generic[C, S, R]):
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise faults.out_of_memory(self) from None  # where no smaller batch helps
+            raise faults.out_of_memory(self) from None  # No smaller batch helps.
 
     def save(self) -> None:
         """Write a checkpoint of the whole state; only the first process writes."""

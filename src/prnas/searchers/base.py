@@ -60,10 +60,10 @@ class Searcher(ABC):
     def __init__(self, space: CellSpace, generator: Random) -> None:
         self.space, self.generator = space, generator
         self.num_evaluations = 0
-        self.best: Evaluated | None = None  # of equals, the first
+        self.best: Evaluated | None = None  # The first of equals.
         self._best_share = 0.0  # a score by more of an evaluation is better than any by less
         self._proposal: Proposal | None = None
-        # Of the choices that made the cell asked for last, where a policy makes them.
+        # The entropy of the choices that made the cell asked for last, where a policy makes them.
         self.entropy: float | None = None
 
     def ask(self) -> Genotype:

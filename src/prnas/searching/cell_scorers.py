@@ -35,7 +35,7 @@ class CellScorer(ABC):
 
     digest: str | None = None
     measure: str | None = None  # what a score is, if it is no accuracy
-    signals = Signals()  # that stop a training at a step's end
+    signals = Signals()  # Signals that stop a training at a step's end.
 
     def __init__(self, config: SearchConfig) -> None:
         self.config = config
@@ -214,7 +214,7 @@ def make_scorer(config: SearchConfig, say: Callable[[str], None]) -> CellScorer:
         case "training":
             if config.compute.devices == 1:
                 return TrainingScorer(config, say)
-            from prnas.searching.training_pool import TrainingPool  # which knows this file
+            from prnas.searching.training_pool import TrainingPool  # It imports this file.
 
             return TrainingPool(config, say)
         case "proxy":

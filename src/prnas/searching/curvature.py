@@ -32,7 +32,7 @@ class CurvatureStop:
 
     def __init__(self, search: "Search", saved: Mapping[str, Any] | None) -> None:
         self.search = search
-        # Of each measurement, its value and what stood for the architecture weights.
+        # The value of each measurement, and the weights that were judged at it.
         self.values: list[float] = [float(value) for value in (saved or {}).get("values", [])]
         self.weights: list[dict[Role, CellWeights]] = list((saved or {}).get("weights", []))
         if len(self.values) != len(self.weights):

@@ -37,7 +37,7 @@ class SearchState(RunState):
         self.decisions = Random(config.seed)
         self.genotype: Genotype | None = None  # after the last cycle
         self.derived: Genotype | None = None  # what the last epoch that could would have derived
-        self.choice: CellChoice | None = None  # of a searcher, after the last epoch
+        self.choice: CellChoice | None = None  # The searcher's choice, after the last epoch.
         self.saved_choice: dict[str, Any] | None = saved.get("choice") if saved else None
         network = config.network
         pools = Pools.initial(network.nodes, config.space.initial_pool, network.shape)

@@ -88,7 +88,7 @@ class CellChoice:
             half = search.indices["architecture"]
             self.proxies = Proxies(config, search.data, half, search.normalization)
         self.finalists: list[Evaluated] = []  # the best so far
-        self.scores: list[float] = []  # of the finalists, on the whole half
+        self.scores: list[float] = []  # Scores of the finalists, on the whole half.
         if saved is not None:
             self.finalists = [Evaluated.from_json(cell) for cell in saved["finalists"]]
             self.scores = [float(score) for score in saved["scores"]]

@@ -30,7 +30,7 @@ class TrainingPool(TrainingScorer):
     def __init__(self, config: SearchConfig, say: Callable[[str], None]) -> None:
         self._size = config.compute.devices
         self._waiting: list[tuple[Proposal, int]] = []
-        self._scores: dict[int, float] = {}  # of evaluations that are over, by number
+        self._scores: dict[int, float] = {}  # Scores of finished evaluations, by number.
         self._trainers: list[_Trainer] = []
         super().__init__(_alone(config), say)
         # The config of the run says what its user chose.
@@ -91,7 +91,7 @@ class _Trainer:
         # `spawn`: a copy of a process that runs PyTorch's threads could hang.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.number: int | None = None  # of the evaluation under way
+        self.number: int | None = None  # The number of the evaluation under way.
         gpu = index % torch.cuda.device_count() if device_type == "cuda" else None
         self._process = context.Process(
             target=_train, args=(theirs, config.to_data(), gpu), daemon=True

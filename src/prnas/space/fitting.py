@@ -24,7 +24,7 @@ from prnas.space.shape import Output, Role
 from prnas.space.worth import EdgeWorth
 
 Amounts = tuple[int, ...]
-_UNITS = 1 << 40  # of the greatest strength: values are whole numbers, so that sums are exact
+_UNITS = 1 << 40  # The greatest strength as a whole number: sums of whole numbers are exact.
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class _Problem:
             for shape in (pools.shape,)
             for state in shape.nodes(pools.cell(role).num_nodes)
         ]
-        # Of skips, at least as many as the pools leave no other choice about.
+        # The limit of skips is at least the number that the pools leave no choice about.
         self.max_skips: dict[Role, int] = {
             role: max(most, self._least_skips(role)) for role, most in max_skips.items()
         }

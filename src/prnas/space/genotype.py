@@ -171,7 +171,7 @@ def _problems_of_all(number: int, state: int, node: Node) -> Iterable[str]:
 class Genotype:
     """The cells that a whole network repeats: a normal one and, unless all are, a reduction."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # Holds for the values within, too.
     normal: Cell
     reduction: Cell | None = None
 

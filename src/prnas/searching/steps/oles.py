@@ -17,7 +17,7 @@ from prnas.searching.steps.first_order import FirstOrderStep
 if TYPE_CHECKING:
     from prnas.searching.search import Search
 
-Gradients = list[list[Tensor | None]]  # of each candidate's weights
+Gradients = list[list[Tensor | None]]  # The gradients of each candidate's weights.
 
 
 class OlesStep(FirstOrderStep):
