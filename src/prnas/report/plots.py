@@ -149,7 +149,7 @@ def _training_scores(view: View) -> Iterator[Plot]:
             _column(view, f"training_{what}", "training", compared=f"Training {what}"),
         ]
         held_out = (("validation", "sky", DASHES[1]), ("test", "red", ""))
-        measured = [part for part in held_out if f"{part[0]}_{what}" in view.epochs.columns]
+        measured = [kind for kind in held_out if f"{kind[0]}_{what}" in view.epochs.columns]
         for name, color, dash in measured or held_out[1:]:
             title = f"{name.capitalize()} {what}"
             lines.append(_column(view, f"{name}_{what}", name, color, dash, compared=title))

@@ -127,7 +127,9 @@ def _processor() -> Processor:
     cores = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    return Processor(name, cores, usable, tuple(one for one in FEATURES if one in words), load)
+    return Processor(
+        name, cores, usable, tuple(feature for feature in FEATURES if feature in words), load
+    )
 
 
 def _memory() -> Memory | None:

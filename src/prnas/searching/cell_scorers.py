@@ -175,7 +175,7 @@ def _without(section: Any, *names: str) -> dict[str, Any]:
 class ShortTraining(Retraining):
     """A training that is scored on held-out images of the training part, and never tested."""
 
-    uses_test_part = False
+    uses_test_images = False
 
     def __init__(self, context: RunContext[RetrainConfig], held_out: Tensor) -> None:
         super().__init__(context)
