@@ -71,7 +71,7 @@ def made_state(images: Path) -> FitState:
         {ZOO: TIMES, PLAIN_NETWORK: TIMES},
         plan,
         small_config(images, schedule={"cycles": CYCLES}).to_data(),
-        {name: one.to_json() for name, one in contenders.items()},
+        {name: contender.to_json() for name, contender in contenders.items()},
     )
 
 

@@ -26,7 +26,7 @@ def many_rows(number: int) -> list[dict[str, str]]:
 
 
 def made_states(
-    plan: Plan, done: float = 1.0, seed: int = 0, found: int | None = None
+    plan: Plan, done: float = 1.0, seed: int = 0, genotypes: int | None = None
 ) -> dict[int, JobState]:
     """The first part of the jobs is done, with errors that spread around each row's mean.
 
@@ -44,7 +44,7 @@ def made_states(
         cells = job.row.genotype(job.unit) or zoo.get("darts-v1")
         if job.row.kind == "search" and finder is not None:
             drawn = Row(job.row.name, "random", finder.config).genotype(
-                job.unit % (found or len(plan.jobs))
+                job.unit % (genotypes or len(plan.jobs))
             )
             cells = drawn or cells
         if job.number > done * len(plan.jobs):

@@ -32,10 +32,10 @@ def write_study_page(
     plan: Plan,
     done: float = 1.0,
     running: Collection[int] = (),
-    found: int | None = None,
+    genotypes: int | None = None,
     **problems: Any,
 ) -> Path:
-    states = made_states(plan, done, found=found)
+    states = made_states(plan, done, genotypes=genotypes)
     data = study_data(path.parent, plan, states, running=running, **problems)
     path.write_text(render(data), encoding="utf-8")
     return path
@@ -176,7 +176,7 @@ def test_sizes_and_paper(visit: Any, study_page: Path, width: int, scheme: str) 
 def test_a_thousand_runs_stay_smooth(visit: Any, tmp_path: Path) -> None:
     plan = made_plan(rows=many_rows(5), seeds=100)
     assert len(plan.jobs) == 1000
-    page = write_study_page(tmp_path / "many.html", plan, found=6)  # as many as a row shows
+    page = write_study_page(tmp_path / "many.html", plan, genotypes=6)  # as many as a row shows
     assert page.stat().st_size < 1_500_000
     seen = visit(page)
     # The best of some: other work on the machine must not fail this.
