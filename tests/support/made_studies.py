@@ -1,10 +1,14 @@
 """Studies whose jobs never ran: plans, and what their folders would say."""
 
+from collections.abc import Collection
+from pathlib import Path
 from random import Random
 from typing import Any
 
+from prnas.report.html import render
 from prnas.space import zoo
 from prnas.studies.config import StudyConfig
+from prnas.studies.page import study_data
 from prnas.studies.plan import Plan, Row, make_plan
 from prnas.studies.states import JobState
 
@@ -56,3 +60,17 @@ def made_states(
             state = JobState("done", 1, 20.0, cells, error, None, size, 90 * size)
         states[job.number] = state
     return states
+
+
+def write_study_page(
+    path: Path,
+    plan: Plan,
+    done: float = 1.0,
+    running: Collection[int] = (),
+    genotypes: int | None = None,
+    **problems: Any,
+) -> Path:
+    states = made_states(plan, done, genotypes=genotypes)
+    data = study_data(path.parent, plan, states, running=running, **problems)
+    path.write_text(render(data), encoding="utf-8")
+    return path
