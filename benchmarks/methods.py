@@ -20,7 +20,8 @@ import torch
 
 from benchmarks.measure import ratio, resident
 from prnas.config import recipes
-from prnas.config.methods import METHODS, Method, method
+from prnas.config.methods import METHODS, Method
+from prnas.config.methods import method as method_named
 from prnas.config.search import SearchConfig
 from prnas.runs.events import Callback, StepEvent
 from prnas.searching import api
@@ -58,26 +59,26 @@ class Watch(Callback):
         return median(b - a for a, b in zip(self.times, self.times[1:], strict=False))
 
 
-def config_of(one: Method, batch: int) -> SearchConfig:
+def config_of(method: Method, batch: int) -> SearchConfig:
     config = recipes.any_recipe("darts")
     assert isinstance(config, SearchConfig)
     config = config.override(
         [*SMALLER, f"batch.min={batch}", f"batch.max={batch}", "compute.threads=1"]
     )
-    return config.override(one.overrides())
+    return config.override(method.overrides())
 
 
-def measure(one: Method, batch: int) -> tuple[float, float]:
+def measure(method: Method, batch: int) -> tuple[float, float]:
     """Seconds and MiB of a step, in this process."""
     torch.set_num_threads(1)
     watch = Watch()
     with suppress(EnoughError):
-        api.start(config_of(one, batch), runs=None, callbacks=[watch])
+        api.start(config_of(method, batch), runs=None, callbacks=[watch])
     return watch.seconds, resident("VmHWM") - watch.level
 
 
-def in_a_process(one: Method, batch: int) -> tuple[float, float]:
-    command = [sys.executable, "-m", "benchmarks.methods", "--only", one.name]
+def in_a_process(method: Method, batch: int) -> tuple[float, float]:
+    command = [sys.executable, "-m", "benchmarks.methods", "--only", method.name]
     command += ["--batch", str(batch)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
     seconds, memory = json.loads(done.stdout.splitlines()[-1])
@@ -87,11 +88,11 @@ def in_a_process(one: Method, batch: int) -> tuple[float, float]:
 def trained() -> list[Method]:
     """DARTS, and the methods whose steps differ from it: no mere schedules, no mere searchers."""
 
-    def steps(one: Method) -> bool:
-        sections = {section.split(".")[0] for section in one.settings}
+    def steps(method: Method) -> bool:
+        sections = {section.split(".")[0] for section in method.settings}
         return "schedule" not in sections and bool(sections - {"searcher"})
 
-    return [one for one in METHODS if one.name == "darts" or steps(one)]
+    return [method for method in METHODS if method.name == "darts" or steps(method)]
 
 
 def main() -> None:
@@ -104,24 +105,24 @@ def main() -> None:
     parser.add_argument("--only", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only:
-        print(json.dumps(measure(method(options.only), options.batch)))
+        print(json.dumps(measure(method_named(options.only), options.batch)))
         return
     names = options.methods
-    chosen = [one for one in trained() if names is None or one.name in ("darts", *names)]
-    seconds: dict[str, list[float]] = {one.name: [] for one in chosen}
-    memory: dict[str, list[float]] = {one.name: [] for one in chosen}
+    chosen = [method for method in trained() if names is None or method.name in ("darts", *names)]
+    seconds: dict[str, list[float]] = {method.name: [] for method in chosen}
+    memory: dict[str, list[float]] = {method.name: [] for method in chosen}
     for turn in range(options.turns):
-        for one in chosen:
-            took, peak = in_a_process(one, options.batch)
-            seconds[one.name].append(took)
-            memory[one.name].append(peak)
+        for method in chosen:
+            took, peak = in_a_process(method, options.batch)
+            seconds[method.name].append(took)
+            memory[method.name].append(peak)
         print(f"turn {turn + 1} of {options.turns} is done", file=sys.stderr, flush=True)
     print(f"PyTorch {torch.__version__}, 1 thread, batch {options.batch}, {options.turns} turns")
     print(f"{'method':16}{'estimate':>10}{'time':>22}{'memory':>22}")
-    for one in chosen:
-        time_ratio = ratio(seconds[one.name], seconds["darts"])
-        memory_ratio = ratio(memory[one.name], memory["darts"])
-        print(f"{one.name:16}{one.cost:>10.2f}{time_ratio:>22}{memory_ratio:>22}")
+    for method in chosen:
+        time_ratio = ratio(seconds[method.name], seconds["darts"])
+        memory_ratio = ratio(memory[method.name], memory["darts"])
+        print(f"{method.name:16}{method.cost:>10.2f}{time_ratio:>22}{memory_ratio:>22}")
 
 
 if __name__ == "__main__":

@@ -78,13 +78,13 @@ def main() -> None:
     step()
     start = time.perf_counter()
     step()
-    whole = time.perf_counter() - start
+    duration = time.perf_counter() - start
     with Operators() as counted:
         step()
     measured = sum(counted.seconds.values())
     moved = sum(counted.bytes.values())
     print(f"{options.stage}, {options.way}, batch {options.batch}, {options.threads} threads:")
-    print(f"a step takes {whole:.2f} s, {measured:.2f} s of it in operators when each is timed")
+    print(f"a step takes {duration:.2f} s, {measured:.2f} s of it in operators when each is timed")
     print(f"a copy moves {speed / 1e9:.1f} GB/s; operators read and write {moved / 1e9:.1f} GB:")
     print(f"at least {moved / speed:.2f} s if nothing stays in a cache")
     needed = flops_needed(options.stage) * options.batch

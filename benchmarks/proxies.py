@@ -74,12 +74,12 @@ def main() -> None:
     every = torch.randperm(len(data.train), generator=generator)
     images = plain(data.train.fetch(every[: options.images]), normalization(data.train, every))
     indices = Random(options.seed).sample(range(NUM_CELLS), options.cells)
-    found = [
+    proxies = [
         known_of(index, images, options.seed, options.channels, options.depth) for index in indices
     ]
     truth = [table.column("e200_test_c10")[index] / table.UNITS for index in indices]
-    for name in found[0]:
-        values = finite([one[name] for one in found])
+    for name in proxies[0]:
+        values = finite([values_of_cell[name] for values_of_cell in proxies])
         best = max(range(len(values)), key=values.__getitem__)
         said = f"best by it: {truth[best]:.2f} %, {string_of(indices[best])}"
         print(f"{name:>10}  tau {tau_of(values, truth)}  {said}", flush=True)

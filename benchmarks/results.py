@@ -117,17 +117,19 @@ class GroupTable(_Strict):
         return headings.get(show, "each" if show == "every" else show)
 
     def _cell(self, show: Show, values: Sequence[float]) -> str:
-        found = summary(values)
+        figures = summary(values)
         worst, best = (min, max) if self.accuracy else (max, min)
         if show == "mean":
-            spread = "" if found.deviation is None else f" ± {self._number(found.deviation)}"
-            return self._number(found.mean) + spread
+            spread = "" if figures.deviation is None else f" ± {self._number(figures.deviation)}"
+            return self._number(figures.mean) + spread
         if show == "interval":
-            return "–" if found.interval is None else "–".join(map(self._number, found.interval))
+            return (
+                "–" if figures.interval is None else "–".join(map(self._number, figures.interval))
+            )
         if show == "every":
             return ", ".join(map(self._number, values)) if len(values) <= self.most else "–"
         number: dict[Show, Callable[[], str]] = {
-            "n": lambda: str(found.n),
+            "n": lambda: str(figures.n),
             "worst": lambda: self._number(worst(values)),
             "best": lambda: self._number(best(values)),
             "median": lambda: self._number(median(values)),

@@ -34,10 +34,10 @@ IMAGES = 2_000
 
 def write_images(path: Path) -> None:
     generator = np.random.default_rng(0)
-    for part, number in (("train", IMAGES), ("test", 10)):
+    for split, number in (("train", IMAGES), ("test", 10)):
         pixels = generator.integers(0, 256, (number, 32, 32, 3), np.uint8)
-        np.save(path / f"x_{part}.npy", pixels)
-        np.save(path / f"y_{part}.npy", np.arange(number) % 10)
+        np.save(path / f"x_{split}.npy", pixels)
+        np.save(path / f"y_{split}.npy", np.arange(number) % 10)
 
 
 def arrays(folder: Path) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def ours(name: str, batch: int, steps: int, threads: int, folder: Path) -> tuple
         start = time.perf_counter()
         run.take_step()
         seconds.append(time.perf_counter() - start)
-    spent = {part: run.state.epoch.seconds[part] - before[part] for part in before}
+    spent = {category: run.state.epoch.seconds[category] - before[category] for category in before}
     return median(seconds), spent["data"] / sum(seconds)
 
 

@@ -120,9 +120,9 @@ def one_shot(
     correct = torch.zeros(len(choices), dtype=torch.float64)
     loss = torch.zeros(len(choices), dtype=torch.float64)
     for start in range(0, len(images), batch):
-        part = slice(start, start + batch)
+        window = slice(start, start + batch)
         scores = scores_without(
-            supernet, images[part], labels[part], removals, renormalise=weighed_1
+            supernet, images[window], labels[window], removals, renormalise=weighed_1
         )
         correct += scores.correct.sum(1).double().cpu()
         loss += scores.loss.double().sum(1).cpu()

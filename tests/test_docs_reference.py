@@ -172,7 +172,7 @@ def test_notes_of_an_option_are_told_from_its_meaning() -> None:
     (entry,) = [one for one in command_pages.entries()["latency"] if "--device" in one.typed]
     assert entry.typed == "--accelerator, --device CHOICE"
     assert (entry.choices, entry.default) == ("auto, cpu, cuda, mps", "auto")
-    assert entry.meaning == "What to compute on."
+    assert entry.meaning == "The device to compute on."
     (out,) = [one for one in command_pages.entries()["export"] if "--out" in one.typed]
     assert out.required
 

@@ -87,8 +87,8 @@ def _results(run: Path) -> dict[str, Any]:
     """But for times, and the checksum over them."""
     results = json.loads((run / RESULTS).read_text(encoding="utf-8"))
     del results["checksum"]
-    for one in results["networks"]:
-        del one["seconds"]
+    for network in results["networks"]:
+        del network["seconds"]
     return results
 
 

@@ -169,8 +169,8 @@ def main() -> None:
         folder = Path(name)
         recipe = write_recipe(folder, wanted.timeout)
         arguments = ["search", str(recipe), "--quiet", "--runs", str(folder)]
-        whole = Program([*arguments, "--name", "whole", *TWO], folder)
-        assert whole.process.wait(PATIENCE) == 0, whole.said()
+        undisturbed = Program([*arguments, "--name", "whole", *TWO], folder)
+        assert undisturbed.process.wait(PATIENCE) == 0, undisturbed.said()
         most = progress_of(folder / "whole")
         for number in range(wanted.rounds):
             run = folder / f"run-{number}"

@@ -44,9 +44,9 @@ def torture(
     """So many kills; raises if a study does not end as the undisturbed one did."""
     counts = Counter[str]()
     write_study(folder, rows)
-    whole = start(["study", "tiny.yaml", "--name", "whole", "--quiet"], folder)
+    undisturbed = start(["study", "tiny.yaml", "--name", "whole", "--quiet"], folder)
     began = time.monotonic()
-    assert whole.wait(PATIENCE) == 0, whole.said
+    assert undisturbed.wait(PATIENCE) == 0, undisturbed.said
     longest = time.monotonic() - began
     with ExitStack() as stack:
         choice = [["local"]]

@@ -9,7 +9,7 @@ def main() -> None:
     """The console command; signals are taken seriously from the first import on."""
     from prnas.runs import signals
 
-    sys.argv[0] = "prnas"  # as a run notes it, and not the path of the script
+    sys.argv[0] = "prnas"  # A run notes this, and not the path of the script.
     signals.guard(runs=any(word in RUNS for word in sys.argv[1:2]))
     signals.follow_parent()
     try:

@@ -11,13 +11,10 @@ from torch.nn import functional as F
 
 from prnas.data.augment import Augmentation, plain
 from prnas.data.dataset import Normalization
+from tests.support.generators import generator
 from tests.support.made_data import images
 
 NORMAL = Normalization((0.5, 0.3, 0.2), (0.25, 0.2, 0.5))
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def slow(image: Tensor, draw: list[float], how: Augmentation) -> Tensor:

@@ -18,14 +18,11 @@ from prnas.data.augment_mixup import mixup
 from prnas.data.augment_random import KINDS, ColorJitter, RandAugment
 from prnas.data.dataset import Normalization, load, normalization
 from prnas.data.streams import Stream
+from tests.support.generators import generator
 from tests.support.settings import write_images
 
 NORMAL = Normalization((0.5, 0.3, 0.2), (0.25, 0.2, 0.5))
 FILL = torch.tensor([10.0, 100.0, 200.0])
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def pictures(number: int = 5, size: tuple[int, int] = (9, 12), channels: int = 3) -> Tensor:

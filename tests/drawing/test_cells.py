@@ -16,7 +16,7 @@ from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
 from prnas.space.setting import SETTINGS
 from prnas.space.shape import CellShape
-from tests.drawing.geometry import extent, inside, overlap, sampled
+from tests.support.geometry import extent, inside, overlap, sampled
 from tests.support.settings import GENOTYPE201
 from tests.support.strategies import cells, shapes
 

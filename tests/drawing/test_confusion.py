@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prnas.drawing.confusion import RIGHT, WRONG, draw_confusion
 from prnas.drawing.picture import Box, Picture, Text, to_svg
-from tests.drawing.geometry import extent, overlap
+from tests.support.geometry import extent, overlap
 
 Counts = list[list[int]]
 

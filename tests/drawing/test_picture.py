@@ -22,7 +22,7 @@ from prnas.drawing.picture import (
     transformed,
 )
 from prnas.drawing.typeface import shortened, text_width
-from tests.drawing.geometry import extent
+from tests.support.geometry import extent
 
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURE = Picture(

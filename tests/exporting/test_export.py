@@ -2,10 +2,8 @@
 
 import inspect
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -26,10 +24,10 @@ from prnas.models.model import Model, load, network_of, save_model
 from prnas.nets import plain
 from prnas.nets.network import build
 from tests.support.command_line import prnas as run
+from tests.support.handover import DOCS, elsewhere
 from tests.support.settings import GENOTYPE201
 from tests.support.small_models import ROWS, card, colour_card, logits_of, some_pixels, trained
 
-DOCS = Path(__file__).parents[2] / "docs" / "handover.md"
 # Each of the docs' programs in a process of its own, forked when PyTorch is there.
 PROGRAM = """
 import sys
@@ -47,17 +45,6 @@ for program in sys.argv[2:]:
     status = os.waitpid(child, 0)[1]
     assert status == 0, program
 """
-
-
-def elsewhere(program: str, folder: Path, *arguments: str) -> str:
-    """A fresh process in `folder`, with nothing of this project on its path."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    command = [sys.executable, "-c", program, *arguments]
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")

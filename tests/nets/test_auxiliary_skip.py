@@ -15,7 +15,14 @@ from prnas.space.edge_pool import EdgePool
 from prnas.space.operations import Conv, Pool, Skip, Zero
 from prnas.space.pools import CellPools, Pools
 from prnas.space.setting import SETTINGS
-from tests.support.supernets import check_equal, plain_of, random_pools, randomized, relative
+from tests.support.supernets import (
+    check_equal,
+    plain_of,
+    random_images,
+    random_pools,
+    randomized,
+    relative,
+)
 
 SETTING = ArchitectureConfig(auxiliary_skip=Anneal(start=1, end=0))
 
@@ -27,11 +34,6 @@ def built(pools: Pools, execution: Execution = "fused", recompute: bool = False)
     return randomized(supernet.double(), 3)
 
 
-def images(number: int = 3, size: int = 8) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(1)
-    return torch.randn(number, 3, size, size, dtype=torch.float64, generator=generator)
-
-
 @pytest.mark.parametrize("execution", ["fused", "plain"])
 @pytest.mark.parametrize("recompute", [False, True], ids=["keep", "recompute"])
 def test_equal_to_the_textbook(execution: Execution, recompute: bool) -> None:
@@ -39,7 +41,7 @@ def test_equal_to_the_textbook(execution: Execution, recompute: bool) -> None:
     supernet = built(pools, execution, recompute)
     supernet.progress = CycleProgress(epoch=2, epochs=6)
     assert {cell.auxiliary for cell in supernet.search_cells} == {0.6}
-    check_equal(supernet, plain_of(supernet), images(size=9))
+    check_equal(supernet, plain_of(supernet), random_images(size=9))
 
 
 @pytest.mark.parametrize("execution", ["fused", "plain"])
@@ -47,7 +49,7 @@ def test_a_node_of_nothing_but_zero_still_has_its_inputs(execution: Execution) -
     cell = CellPools(1, (EdgePool.initial((Zero(),)),) * 2)
     supernet = built(Pools(cell, cell), execution)
     supernet.set_auxiliary(0.5)
-    check_equal(supernet, plain_of(supernet), images())
+    check_equal(supernet, plain_of(supernet), random_images())
 
 
 @pytest.mark.parametrize("execution", ["fused", "plain"])
@@ -75,7 +77,7 @@ def test_at_weight_0_it_is_darts_to_the_bit(execution: Execution) -> None:
     darts = randomized(build_supernet(pools, 4, 3, 5, execution=execution).double(), 3)
     shared = supernet.state_dict()
     darts.load_state_dict({name: shared[name] for name in darts.state_dict()})
-    x = images()
+    x = random_images()
     supernet.progress = CycleProgress(epoch=5, epochs=6)
     assert torch.equal(supernet(x), darts(x))
     supernet.progress = CycleProgress(epoch=0, epochs=6)
@@ -91,10 +93,12 @@ def test_what_candidates_are_worth_is_measured_without_it() -> None:
     supernet = built(Pools.initial(1, (Skip(), Conv(3))))
     labels, removed = torch.tensor([0, 1, 2]), [[CandidateIndex("normal", 0, 1)], []]
     supernet.set_auxiliary(1.0)
-    measured = scores_without(supernet, images(), labels, removed)
+    measured = scores_without(supernet, random_images(), labels, removed)
     assert supernet.search_cells[0].auxiliary == 1.0
     supernet.set_auxiliary(0.0)
-    assert torch.equal(measured.loss, scores_without(supernet, images(), labels, removed).loss)
+    assert torch.equal(
+        measured.loss, scores_without(supernet, random_images(), labels, removed).loss
+    )
 
 
 def test_survives_an_evolution() -> None:
@@ -109,4 +113,4 @@ def test_survives_an_evolution() -> None:
     after = [weight for name, weight in supernet.named_parameters() if "auxiliary" in name]
     assert all(one is other for one, other in zip(before, after, strict=True))
     supernet.set_auxiliary(0.3)
-    check_equal(supernet, plain_of(supernet), images())
+    check_equal(supernet, plain_of(supernet), random_images())

@@ -11,11 +11,8 @@ from prnas.nets.relaxations import make_relaxation
 from prnas.nets.supernet import build_supernet
 from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import Pools
+from tests.support.generators import generator
 from tests.support.supernets import plain_of, randomized
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def matrix_of(spectrum: list[float]) -> torch.Tensor:

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 import prnas
 from prnas.nets import network as network_module
@@ -19,6 +18,7 @@ from prnas.space import zoo
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.network_size import NetworkSize, Output, Stem, network_size
 from prnas.space.operations import Conv, Pool, Skip
+from tests.support.networks import as_plain, measured
 from tests.support.strategies import genotypes
 
 SMALL_CELL = Cell(
@@ -41,15 +41,6 @@ PUBLISHED = {
 
 def small(**options: object) -> Network:
     return build(SMALL, channels=4, cells=3, classes=5, **options)  # pyright: ignore[reportArgumentType]
-
-
-def measured(network: nn.Module, image: torch.Tensor) -> NetworkSize:
-    """What PyTorch says of a real network."""
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        network(image)
-    return NetworkSize(
-        sum(weight.numel() for weight in network.parameters()), counter.get_total_flops() // 2
-    )
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -149,12 +140,6 @@ def test_it_is_the_plain_network(
     state = as_plain(ours.state_dict())
     torch.testing.assert_close(state, dict(twin.state_dict()), rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(ours.eval()(images), twin.eval()(images))
-
-
-def as_plain(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """A network's tensors by the names that the plain one with an auxiliary head has for them."""
-    prefix = {name: "" if name.startswith("auxiliary.") else "network." for name in tensors}
-    return {prefix[name] + name: tensor for name, tensor in tensors.items()}
 
 
 @pytest.mark.parametrize("size", [8, 9, 15, 28, 33])

@@ -19,7 +19,14 @@ from prnas.space.operations import Conv, Pool, Skip, Zero
 from prnas.space.pools import Pools
 from prnas.space.setting import SETTINGS
 from prnas.space.shape import NASBENCH201
-from tests.support.supernets import check_equal, plain_of, random_pools, randomized, relative
+from tests.support.supernets import (
+    check_equal,
+    plain_of,
+    random_images,
+    random_pools,
+    randomized,
+    relative,
+)
 
 EDGES = ArchitectureConfig(edge_weights=True)
 
@@ -46,11 +53,6 @@ def built(
     return randomized(supernet.double(), 3)
 
 
-def images(number: int = 3, size: int = 8) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(1)
-    return torch.randn(number, 3, size, size, dtype=torch.float64, generator=generator)
-
-
 @pytest.mark.parametrize("execution", ["fused", "plain"])
 @pytest.mark.parametrize(
     ("parts", "size", "recompute"), [(4, 8, True), (2, 9, False), (8, 8, False)]
@@ -60,14 +62,14 @@ def test_equal_to_the_textbook(
 ) -> None:
     pools = random_pools(SETTINGS["depth-restricted"], 2, Random(parts))
     supernet = built(pools, parts, execution, recompute=recompute)
-    check_equal(supernet, plain_of(supernet), images(size=size))
+    check_equal(supernet, plain_of(supernet), random_images(size=size))
 
 
 @pytest.mark.parametrize("execution", ["fused", "plain"])
 def test_equal_to_the_textbook_without_edge_weights(execution: Execution) -> None:
     pools = Pools.initial(2, (Conv(3), Pool("avg", 3), Skip(), Zero()), NASBENCH201)
     supernet = built(pools, 4, execution, ArchitectureConfig())
-    check_equal(supernet, plain_of(supernet), images())
+    check_equal(supernet, plain_of(supernet), random_images())
 
 
 @pytest.mark.parametrize("execution", ["fused", "plain"])
@@ -84,7 +86,7 @@ def test_one_part_and_equal_edges_are_darts_but_for_the_edges_number(
     state = supernet.state_dict()
     darts.load_state_dict({name: state[name] for name in darts.state_dict()})
     mixing = {role: [edge / 2 for edge in edges] for role, edges in darts.mixing().items()}
-    assert relative(supernet(images()), darts(images(), mixing=mixing)) < 1e-12
+    assert relative(supernet(random_images()), darts(random_images(), mixing=mixing)) < 1e-12
 
 
 @pytest.mark.parametrize("execution", ["fused", "plain"])
@@ -93,7 +95,7 @@ def test_one_part_without_edge_weights_is_darts_to_the_bit(execution: Execution)
     supernet = built(pools, 1, execution, ArchitectureConfig())
     darts = randomized(build_supernet(pools, 8, 3, 5, execution=execution).double(), 3)
     assert darts.state_dict().keys() == supernet.state_dict().keys()
-    assert torch.equal(supernet(images()), darts(images()))
+    assert torch.equal(supernet(random_images()), darts(random_images()))
 
 
 def test_the_shuffle_can_be_undone_and_is_pytorchs() -> None:
@@ -119,7 +121,7 @@ def test_candidates_are_narrow_and_children_inherit() -> None:
     assert change.normal.edges[0].added
     supernet.evolve(change, torch.Generator().manual_seed(0), after)
     assert all((w == 0).all() for w in supernet.architecture_parameters())
-    check_equal(randomized(supernet, 4), plain_of(supernet), images())
+    check_equal(randomized(supernet, 4), plain_of(supernet), random_images())
 
 
 def test_edge_weights_are_architecture_parameters() -> None:
@@ -128,7 +130,7 @@ def test_edge_weights_are_architecture_parameters() -> None:
     assert [len(weights) for weights in own] == [2, 3, 4] * 2
     with supernet.training_only("architecture") as trained:
         assert {id(w) for w in own} <= {id(w) for w in trained}
-        F.cross_entropy(supernet(images()), torch.tensor([0, 1, 2])).backward()
+        F.cross_entropy(supernet(random_images()), torch.tensor([0, 1, 2])).backward()
     assert all(w.grad is not None and w.grad.abs().max() > 0 for w in own)
     weights = supernet.edge_weights()
     assert weights is not None
@@ -140,7 +142,7 @@ def test_without_an_edge_nothing_of_it_goes_past() -> None:
     pools = Pools.initial(1, (Skip(), Conv(3)))
     supernet, labels = built(pools, 2), torch.tensor([0, 1, 2])
     gone = [CandidateIndex("normal", 0, 0), CandidateIndex("normal", 0, 1)]
-    (loss,) = scores_without(supernet, images(), labels, [gone]).loss
+    (loss,) = scores_without(supernet, random_images(), labels, [gone]).loss
     twin = built(pools, 2)
     (edges,) = twin.edge_architecture["normal"].parameters()
     _, kept = edges.detach().softmax(0).tolist()
@@ -150,7 +152,7 @@ def test_without_an_edge_nothing_of_it_goes_past() -> None:
         weights = {role: list(cell) for role, cell in (twin.edge_weights() or {}).items()}
         weights["normal"][0] = torch.zeros((), dtype=torch.float64)
         assert weights["normal"][1].item() == pytest.approx(kept)
-        last = before = twin.stem(images())[0]
+        last = before = twin.stem(random_images())[0]
         for cell in twin.search_cells:
             role = cell.plan.role
             before, last = last, cell(before, last, mixing[role], None, None, weights[role])
@@ -164,9 +166,9 @@ def test_saliency_foretells_removal() -> None:
     with torch.no_grad():
         supernet.architecture_weights("normal")[0][1] = -16.0
         supernet.architecture_weights("normal")[0][0] = 0.0
-    rise = saliencies(supernet, images(), labels)["normal"][0][1]
+    rise = saliencies(supernet, random_images(), labels)["normal"][0][1]
     removed: list[list[CandidateIndex]] = [[], [CandidateIndex("normal", 0, 1)]]
-    with_it, without = scores_without(supernet, images(), labels, removed).loss.mean(1)
+    with_it, without = scores_without(supernet, random_images(), labels, removed).loss.mean(1)
     assert rise.item() == pytest.approx((without - with_it).item(), rel=1e-4)
 
 
@@ -177,8 +179,8 @@ def test_paths_have_edges_of_weight_1() -> None:
     plain.load_state_dict({name: state[name] for name in plain.state_dict()})
     path = dict.fromkeys(pools.roles, (0, 1))
     assert torch.equal(
-        path_logits(weighed, images(), path),  # pyright: ignore
-        path_logits(plain, images(), path),  # pyright: ignore
+        path_logits(weighed, random_images(), path),  # pyright: ignore
+        path_logits(plain, random_images(), path),  # pyright: ignore
     )
 
 

@@ -11,20 +11,16 @@ from torch.nn import functional as F
 from prnas.config.choices import Execution
 from prnas.nets.removal import CandidateIndex, ImageScores, scores_without
 from prnas.nets.search_cell import ActiveCell
-from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.genotype import ROLES, Role
 from prnas.space.pools import Pools
-from prnas.space.setting import SETTINGS
 from tests.support.supernets import (
+    LABELS,
     OnlyActive,
     plain_logits,
     plain_of,
-    random_pools,
-    randomized,
     relative,
+    supernet_of,
 )
-
-LABELS = torch.arange(6) % 5
 
 
 class Renormalised(OnlyActive):
@@ -33,12 +29,6 @@ class Renormalised(OnlyActive):
     def mix(self, role, weights, generator):  # pyright: ignore
         mixing = super().mix(role, weights, generator)
         return [edge / edge.sum() if edge.sum() > 0 else edge for edge in mixing]
-
-
-def supernet_of(seed: int, execution: Execution = "fused") -> Supernet:
-    pools = random_pools(SETTINGS["unrestricted"], 2, Random(seed))
-    built = build_supernet(pools, 4, 4, 5, execution=execution).double()
-    return randomized(built, seed)
 
 
 def all_candidates(pools: Pools) -> list[CandidateIndex]:

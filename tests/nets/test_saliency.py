@@ -12,8 +12,7 @@ from prnas.nets.removal import pass_costs, scores_without
 from prnas.nets.saliency import saliencies
 from prnas.space.genotype import ROLES
 from prnas.space.operations import Zero
-from tests.nets.test_removal import LABELS, supernet_of
-from tests.support.supernets import relative
+from tests.support.supernets import LABELS, relative, supernet_of
 
 STEP = 1e-7  # so small that hardly a ReLU changes its mind
 

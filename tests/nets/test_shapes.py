@@ -22,7 +22,7 @@ from prnas.space.network_size import network_size
 from prnas.space.operations import Conv, Conv1x7x1, Operation, Pool, Skip, Zero
 from prnas.space.setting import INITIAL_POOL, Limits, Setting
 from prnas.space.shape import DARTS, NASBENCH201, CellShape, Output, Role
-from tests.nets.test_network import as_plain, measured
+from tests.support.networks import as_plain, measured
 from tests.support.strategies import random_weights, shapes
 from tests.support.supernets import (
     OnlyActive,

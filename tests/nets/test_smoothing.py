@@ -11,11 +11,8 @@ from prnas.nets.smoothing import smoothed
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.operations import Conv, Skip
 from prnas.space.pools import Pools
+from tests.support.generators import generator
 from tests.support.supernets import randomized
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 @settings(max_examples=30)

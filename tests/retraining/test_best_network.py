@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import prnas
 from prnas.config.retrain import RetrainConfig
-from prnas.data.dataset import load, validation_part
+from prnas.data.dataset import load, validation_split
 from prnas.io.errors import UserError
 from prnas.retraining.api import resume, start
 from prnas.retraining.best_network import BestNetwork, mean_of_classes
@@ -38,7 +38,7 @@ def test_the_split_takes_of_each_class_alike(
     counts = [int((everything[indices] == label).sum()) for label in range(4)]
 
     def split() -> tuple[torch.Tensor, torch.Tensor]:
-        return validation_part(everything, indices, share, torch.Generator().manual_seed(seed))
+        return validation_split(everything, indices, share, torch.Generator().manual_seed(seed))
 
     if max(counts) < 2:
         with pytest.raises(UserError, match="no class has"):

@@ -18,7 +18,7 @@ from prnas.space.operations import Conv, Pool, Skip, Zero
 from prnas.space.pools import Pools
 from prnas.space.setting import SETTINGS, Limits
 from prnas.space.shape import CellShape, Role
-from tests.searchers.made_scores import POOL, SPACE201, SPACES
+from tests.support.made_scores import POOL, SPACE201, SPACES
 from tests.support.strategies import seeds
 
 spaces = st.sampled_from(list(SPACES.values()))

@@ -8,7 +8,7 @@ import pytest
 
 from prnas.searchers.evolution import Evolution
 from prnas.space.analysis.distance import edit_distance
-from tests.searchers.made_scores import SPACES, asked
+from tests.support.made_scores import SPACES, asked
 
 SPACE = SPACES["nasbench201"]
 

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from prnas.searchers.halving import SuccessiveHalving
-from tests.searchers.made_scores import SPACES, asked, score_of
+from tests.support.made_scores import SPACES, asked, score_of
 
 SPACE = SPACES["nasbench201"]
 

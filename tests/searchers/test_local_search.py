@@ -11,7 +11,7 @@ from prnas.space.analysis.distance import edit_distance
 from prnas.space.genotype import Genotype
 from prnas.space.operations import Conv, Skip
 from prnas.space.shape import CellShape
-from tests.searchers.made_scores import SPACES, asked, score_of
+from tests.support.made_scores import SPACES, asked, score_of
 
 SPACE = SPACES["nasbench201"]
 

@@ -10,7 +10,7 @@ from prnas.searchers.reinforce import Reinforce, softmax
 from prnas.space.genotype import Genotype
 from prnas.space.operations import Conv, Pool, Skip, Zero
 from prnas.space.shape import CellShape
-from tests.searchers.made_scores import SPACES, asked, score_of
+from tests.support.made_scores import SPACES, asked, score_of
 
 # Two edges and three operations: nine cells.
 TINY = CellSpace.uniform(

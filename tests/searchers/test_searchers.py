@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prnas.searchers.base import Searcher
 from prnas.searchers.random_search import RandomSearch
-from tests.searchers.made_scores import KINDS, SPACES, asked, score_of
+from tests.support.made_scores import KINDS, SPACES, asked, score_of
 from tests.support.strategies import seeds
 
 

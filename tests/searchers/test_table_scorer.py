@@ -15,7 +15,7 @@ from prnas.searchers.table_scorer import TableScorer
 from prnas.space.nasbench201 import table
 from prnas.space.nasbench201.cells import genotype_of, index_of
 from prnas.space.nasbench201.truth import truth_at
-from tests.searchers.made_scores import SPACE201, SPACES
+from tests.support.made_scores import SPACE201, SPACES
 
 EVALUATIONS = 100
 # Test accuracy after 200 epochs on CIFAR-10 of the cell with the best validation accuracy after 12,

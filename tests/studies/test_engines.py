@@ -13,44 +13,9 @@ import pytest
 
 from prnas.runs.signals import LIFELINE
 from prnas.studies.attempt import Ended, Slot, Task, attempt
-from prnas.studies.engines import Engine, LocalEngine
+from prnas.studies.engines import LocalEngine
 from prnas.studies.locks import JobLock, is_locked
-
-TIMEOUT = 60
-HERE = Slot("here", {"PLACE": "here"})
-# Waits for the end of its standard input, as jobs do, and then saves what it has.
-PATIENT = (
-    "import pathlib, sys\n"
-    "pathlib.Path('begun').touch()\n"
-    "sys.stdin.read()\n"
-    "pathlib.Path('saved').touch()\n"
-    "sys.exit(143)"
-)
-
-
-def task(folder: Path, code: str, number: int = 1) -> Task:
-    """A job of a row `r` whose program is Python code, run in the study's folder."""
-    (folder / "r").mkdir(exist_ok=True)
-    program = (sys.executable, "-c", f"import os; os.chdir({str(folder)!r})\n{code}")
-    lock = folder / "r" / f".{number}.lock"
-    return Task(number, f"r/{number}", folder, lock, ("new",), ("again",), "", program)
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + TIMEOUT
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def all_ended(engine: Engine, number: int) -> list[Ended]:
-    ended: list[Ended] = []
-    deadline = time.monotonic() + TIMEOUT
-    while len(ended) < number:
-        assert time.monotonic() < deadline
-        ended += engine.wait(0.1)
-    return ended
-
+from tests.support.made_jobs import HERE, PATIENT, TIMEOUT, all_ended, task, wait_for
 
 # ---------------------------------------------------------------- one attempt
 
@@ -120,7 +85,7 @@ def test_a_job_keeps_its_lock_when_its_parent_is_killed(tmp_path: Path) -> None:
     slow = PATIENT.replace("sys.stdin.read()", "sys.stdin.read(); import time; time.sleep(1)")
     program = (
         "import sys; from pathlib import Path\n"
-        "from tests.studies.test_engines import HERE, task\n"
+        "from tests.support.made_jobs import HERE, task\n"
         "from prnas.studies.attempt import attempt\n"
         f"attempt(task(Path({str(tmp_path)!r}), {slow!r}), HERE)"
     )

@@ -18,7 +18,7 @@ from prnas.studies import ray_engine
 from prnas.studies.config import StudyConfig
 from prnas.studies.engines import Engine
 from prnas.studies.locks import is_locked
-from tests.studies.test_engines import PATIENT, TIMEOUT, all_ended, task, wait_for
+from tests.support.made_jobs import PATIENT, TIMEOUT, all_ended, task, wait_for
 from tests.support.ray_cluster import need_ray, ray_cluster
 
 

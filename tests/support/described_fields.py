@@ -18,22 +18,22 @@ def described(heading: str) -> set[str]:
     return {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
 
 
-def fields_of(data: Any, known: set[str], path: str = "") -> Iterator[str]:
+def fields_of(data: Any, names: set[str], path: str = "") -> Iterator[str]:
     """The fields of a file's content, as deep as the page goes."""
     if isinstance(data, list):
         for each in data:
-            yield from fields_of(each, known, path)
+            yield from fields_of(each, names, path)
     if isinstance(data, dict):
         for name, value in data.items():
             yield f"{path}{name}"
-            if any(field.startswith(f"{path}{name}.") for field in known):
-                yield from fields_of(value, known, f"{path}{name}.")
+            if any(field.startswith(f"{path}{name}.") for field in names):
+                yield from fields_of(value, names, f"{path}{name}.")
 
 
 def assert_described(heading: str, data: Any, optional: frozenset[str] = frozenset()) -> None:
     """The page names every field of the data, and no other but those that are optional."""
-    known = described(heading)
-    assert known, f"docs/files.md has no table for {heading}"
-    found = set(fields_of(data, known))
-    assert found <= known, f"not in docs/files.md: {sorted(found - known)}"
-    assert known - optional <= found, f"not in the file: {sorted(known - optional - found)}"
+    names = described(heading)
+    assert names, f"docs/files.md has no table for {heading}"
+    fields = set(fields_of(data, names))
+    assert fields <= names, f"not in docs/files.md: {sorted(fields - names)}"
+    assert names - optional <= fields, f"not in the file: {sorted(names - optional - fields)}"

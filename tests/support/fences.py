@@ -27,8 +27,8 @@ class Block:
         """What is typed, and what the page shows after it: of a console; of a script, its lines."""
         if self.language == "sh":
             return [(line, "") for line in _joined(self.text) if line and not line.startswith("#")]
-        _, *parts = re.split(r"^\$ ", self.text, flags=re.MULTILINE)
-        pairs = [part.partition("\n") for part in parts]
+        _, *entries = re.split(r"^\$ ", self.text, flags=re.MULTILINE)
+        pairs = [entry.partition("\n") for entry in entries]
         return [(command, shown) for command, _, shown in pairs]
 
 
@@ -38,13 +38,13 @@ def _joined(text: str) -> list[str]:
 
 def blocks_of(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
-    found: list[Block] = []
+    blocks: list[Block] = []
     for match in _FENCE.finditer(text):
         before = text[: match.start()]
         saved = _SAVED_AS.search(before)
         line = before.count("\n") + 1
-        found.append(Block(page, line, match[1].strip(), match[2], saved[1] if saved else None))
-    return found
+        blocks.append(Block(page, line, match[1].strip(), match[2], saved[1] if saved else None))
+    return blocks
 
 
 def masked(text: str, words: Sequence[str] = ()) -> str:
@@ -59,8 +59,8 @@ def assert_shown(shown: str, output: str, words: Sequence[str] = ()) -> None:
     if not shown.strip():
         return
     printed, position = masked(output, words), 0
-    for part in shown.split("..."):
-        wanted = masked(part, words)
-        found = printed.find(wanted, position)
-        assert found >= 0, f"not printed: {wanted}\n\nbut:\n{output}"
-        position = found + len(wanted)
+    for excerpt in shown.split("..."):
+        wanted = masked(excerpt, words)
+        start = printed.find(wanted, position)
+        assert start >= 0, f"not printed: {wanted}\n\nbut:\n{output}"
+        position = start + len(wanted)

@@ -8,10 +8,12 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from PIL import Image
 
 from prnas.data.catalog import CifarSpec, Download, IdxSpec
+from prnas.data.readers import LabelledImages
 from prnas.data.storage import InMemory
 
 
@@ -103,3 +105,11 @@ def picture_folder(root: Path, per_class: int = 5, mode: str = "RGB") -> Path:
         for number in range(per_class):
             picture(root / name / f"{number}.png", 10 * label + number, mode=mode)
     return root
+
+
+def silent(message: str) -> None:
+    pytest.fail(message)
+
+
+def pixels(split: LabelledImages) -> np.ndarray:
+    return split.reader.read(np.arange(len(split.reader)))

@@ -4,15 +4,20 @@ from pathlib import Path
 from typing import Any
 
 from prnas.config.choosing import ImageFacts
+from prnas.data.dataset import DataSet
 from prnas.fitting.configs import PLAIN_NETWORK, SEARCHED, ZOO, Contender
 from prnas.fitting.folder import FitFolder, FitState
 from prnas.fitting.measure import Meter
+from prnas.fitting.page import write_fit_page
 from prnas.fitting.plan import Plan, Rung, SearchPlan, SearchTimes, StepTimes, Task, TrainingPlan
 from prnas.fitting.request import Request
+from prnas.fitting.verdict import Trained, compare, sentences
+from tests.support.made_data import images
 from tests.support.settings import SMALL_GENOTYPE, small_config
 
 NAMES = (SEARCHED, ZOO, PLAIN_NETWORK)
 TIMES = StepTimes(0.4, 0.0, 0.0, 0.0)
+NASTY = '<img src=x onerror="document.title=1">'  # A name that a page must not obey.
 IMAGES = 36  # To train with: 12 of each class.
 CYCLES = [
     {"epochs": 1, "grace_epochs": 0, "morphisms": 1, "candidates": 3},
@@ -71,7 +76,7 @@ def made_state(images: Path) -> FitState:
         {ZOO: TIMES, PLAIN_NETWORK: TIMES},
         plan,
         small_config(images, schedule={"cycles": CYCLES}).to_data(),
-        {name: one.to_json() for name, one in contenders.items()},
+        {name: contender.to_json() for name, contender in contenders.items()},
     )
 
 
@@ -81,3 +86,31 @@ def made_folder(images: Path, runs: Path, name: str) -> Path:
     folder.write(made_state(images))
     folder.close()
     return folder.path
+
+
+def made_results() -> dict[str, Any]:
+    found = Trained("found", "found by the search", 9, 9, 9, 9, 9.0, 0.9, 0.3, 50, 9, 12, 1.0)
+    rows: list[dict[str, Any]] = []
+    for name in NAMES:
+        row = dict(vars(found)) | {"name": name, "label": f"{name} {NASTY}"}
+        rows.append(row | {"accuracy": 0.75, "interval_95": [0.47, 0.91]})
+    compared = compare([True] * 9 + [False] * 3, {"zoo": [True] * 12, "plain": [False] * 12})
+    wrong = {"index": 1, "name": f"cat/{NASTY}\u202e.png", "class": 0, "taken_for": 1}
+    return {
+        "best": "found",
+        "networks": rows,
+        "compared": [vars(each) for each in compared],
+        "sentences": sentences([found], found, []),
+        "class_names": [NASTY, "a very long name of a class " * 4, "moose"],
+        "confusion": [[2, 1, 0], [0, 4, 0], [1, 1, 3]],
+        "calibration": {
+            "ece": 0.05,
+            "bins": [{"low": 0.8, "high": 0.9, "images": 12, "confidence": 0.8, "accuracy": 0.75}],
+        },
+        "wrong": [{**wrong, "confidence": 0.8, "true_probability": 0.1}],
+    }
+
+
+def write_made_fit(path: Path) -> None:
+    data = DataSet("made", images(9), images(12), ("a", "b", "c"))
+    write_fit_page(path, made_state(Path("x.npz")), made_results(), data, ["net.py"])

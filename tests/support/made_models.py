@@ -36,9 +36,9 @@ def save_tiny(folder: Path, **changes: Any) -> Path:
     channels, height, width = model_card.input_shape
     coarse = torch.randn(64, channels, 3, 3, generator=generator)
     images = nn.functional.interpolate(coarse, size=(height, width), mode="bilinear")
-    for part in network.modules():
-        if isinstance(part, nn.BatchNorm2d):
-            part.momentum = None  # the mean of all that is seen
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.momentum = None  # the mean of all that is seen
     with torch.no_grad():
         network.train()(images)
         logits = network.eval()(images)

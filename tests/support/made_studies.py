@@ -1,10 +1,14 @@
 """Studies whose jobs never ran: plans, and what their folders would say."""
 
+from collections.abc import Collection
+from pathlib import Path
 from random import Random
 from typing import Any
 
+from prnas.report.html import render
 from prnas.space import zoo
 from prnas.studies.config import StudyConfig
+from prnas.studies.page import study_data
 from prnas.studies.plan import Plan, Row, make_plan
 from prnas.studies.states import JobState
 
@@ -26,7 +30,7 @@ def many_rows(number: int) -> list[dict[str, str]]:
 
 
 def made_states(
-    plan: Plan, done: float = 1.0, seed: int = 0, found: int | None = None
+    plan: Plan, done: float = 1.0, seed: int = 0, genotypes: int | None = None
 ) -> dict[int, JobState]:
     """The first part of the jobs is done, with errors that spread around each row's mean.
 
@@ -44,7 +48,7 @@ def made_states(
         cells = job.row.genotype(job.unit) or zoo.get("darts-v1")
         if job.row.kind == "search" and finder is not None:
             drawn = Row(job.row.name, "random", finder.config).genotype(
-                job.unit % (found or len(plan.jobs))
+                job.unit % (genotypes or len(plan.jobs))
             )
             cells = drawn or cells
         if job.number > done * len(plan.jobs):
@@ -56,3 +60,17 @@ def made_states(
             state = JobState("done", 1, 20.0, cells, error, None, size, 90 * size)
         states[job.number] = state
     return states
+
+
+def write_study_page(
+    path: Path,
+    plan: Plan,
+    done: float = 1.0,
+    running: Collection[int] = (),
+    genotypes: int | None = None,
+    **problems: Any,
+) -> Path:
+    states = made_states(plan, done, genotypes=genotypes)
+    data = study_data(path.parent, plan, states, running=running, **problems)
+    path.write_text(render(data), encoding="utf-8")
+    return path

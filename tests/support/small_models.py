@@ -44,17 +44,17 @@ def trained(model_card: ModelCard) -> Model:
     """Every parameter and every statistic of BN differs from what it would be by itself."""
     network = network_of(model_card)
     generator = torch.Generator().manual_seed(1)
-    for part in network.modules():
-        if isinstance(part, nn.BatchNorm2d):
-            part.weight.data.uniform_(0.5, 1.5, generator=generator)
-            part.bias.data.uniform_(-0.5, 0.5, generator=generator)
-            part.momentum = 0.9
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.weight.data.uniform_(0.5, 1.5, generator=generator)
+            module.bias.data.uniform_(-0.5, 0.5, generator=generator)
+            module.momentum = 0.9
     with torch.no_grad():
         for _ in range(2):
             network(torch.randn(8, *model_card.input_shape, generator=generator))
-    for part in network.modules():
-        if isinstance(part, nn.BatchNorm2d):
-            part.momentum = 0.1
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.momentum = 0.1
     return Model(network, model_card).eval()
 
 

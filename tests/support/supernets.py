@@ -8,17 +8,20 @@ import torch
 from torch.nn import functional as F
 
 from prnas.config.architecture import ArchitectureConfig
+from prnas.config.choices import Execution
 from prnas.nets import plain_supernet
 from prnas.nets.relaxations import Relaxation, Softmax
 from prnas.nets.search_cell import ActiveCell
-from prnas.nets.supernet import Supernet
+from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.change import EdgeChange, Pruned
 from prnas.space.edge_pool import EdgePool
 from prnas.space.operations import Pool
 from prnas.space.pools import CellPools, Pools
-from prnas.space.setting import Setting
+from prnas.space.setting import SETTINGS, Setting
 from prnas.space.shape import DARTS, CellShape, Role
 from tests.support.strategies import random_weights
+
+LABELS = torch.arange(6) % 5
 
 
 def random_pools(
@@ -171,3 +174,14 @@ class OnlyActive(Softmax):
         for mask, indices in zip(masks, self.chosen[role], strict=True):
             mask[list(indices)] = 1
         return [edge * mask for edge, mask in zip(mixing, masks, strict=True)]
+
+
+def supernet_of(seed: int, execution: Execution = "fused") -> Supernet:
+    pools = random_pools(SETTINGS["unrestricted"], 2, Random(seed))
+    built = build_supernet(pools, 4, 4, 5, execution=execution).double()
+    return randomized(built, seed)
+
+
+def random_images(number: int = 3, size: int = 8) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(number, 3, size, size, dtype=torch.float64, generator=generator)

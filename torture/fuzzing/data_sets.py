@@ -195,7 +195,7 @@ def _bombs() -> list[bytes]:
 
 def _folder(arena: Arena) -> Maker:
     pictures = _pictures()
-    whole, bombs = pictures["PNG"], _bombs()
+    picture, bombs = pictures["PNG"], _bombs()
 
     def make(random: Random, case: Path) -> list[str]:
         names = random.choice((["cat", "dog"], ["train", "test"], ["a", os.fsdecode(b"\xff\x1b")]))
@@ -203,7 +203,7 @@ def _folder(arena: Arena) -> Maker:
             for number in range(3):
                 path = case / "set" / name / f"{number}.png"
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(whole)
+                path.write_bytes(picture)
         for name in random.sample(names, random.choice((1, 1, 2))):
             _add_spoilt(case / "set" / name, random, pictures, bombs)
         skip = ["--skip-broken"] if random.random() < 0.5 else []

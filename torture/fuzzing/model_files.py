@@ -18,8 +18,8 @@ from torture.fuzzing.texts import spoilt_text
 
 
 def _model(arena: Arena) -> Maker:
-    whole = save_tiny(arena.pristine / "model")
-    weights, card = (whole / WEIGHTS).read_bytes(), (whole / CARD).read_text(encoding="utf-8")
+    folder = save_tiny(arena.pristine / "model")
+    weights, card = (folder / WEIGHTS).read_bytes(), (folder / CARD).read_text(encoding="utf-8")
     fields = json.loads(card)
     del fields[OWN_CHECKSUM]  # it would hide whatever else is wrong
     card = json.dumps(fields)

@@ -41,7 +41,7 @@ def test_spoilt_inputs_are_refused(
 def test_forged_checkpoints_get_past_the_checksums(tmp_path: Path) -> None:
     """Else nothing is learnt of what comes after them."""
     runs = make_runs(tmp_path)["search"]
-    whole = 0
+    readable = 0
     for number in range(10):
         run = tmp_path / f"run-{number}"
         shutil.copytree(runs[0], run)
@@ -51,8 +51,8 @@ def test_forged_checkpoints_get_past_the_checksums(tmp_path: Path) -> None:
         )
         with contextlib.suppress(UserError):
             read_checkpoint(newest)
-            whole += 1
-    assert whole > 2
+            readable += 1
+    assert readable > 2
 
 
 HARMS = {

@@ -24,7 +24,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(recipe: Path) -> Path:
+def undisturbed(recipe: Path) -> Path:
     """A run of two processes that nobody disturbed."""
     program = Program(["search", str(recipe), "--quiet", "--name", "whole", *TWO], recipe.parent)
     assert program.process.wait(60) == 0, program.said()
@@ -39,7 +39,7 @@ def whole(recipe: Path) -> Path:
     ],
 )
 def test_the_other_ends_and_the_run_goes_on_to_the_same_bits(
-    recipe: Path, tmp_path: Path, whole: Path, rank: int, kind: signal.Signals
+    recipe: Path, tmp_path: Path, undisturbed: Path, rank: int, kind: signal.Signals
 ) -> None:
     run = tmp_path / "runs" / "run"
     blow = Blow(rank, kind, checkpoints=4)
@@ -53,7 +53,7 @@ def test_the_other_ends_and_the_run_goes_on_to_the_same_bits(
     check_whole(run)
     if rank == 1:
         resume(run, 2)
-        assert_same_run(run, whole)
+        assert_same_run(run, undisturbed)
 
 
 FAILING = """

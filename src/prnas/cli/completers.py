@@ -1,4 +1,4 @@
-"""What a shell completes in the place of an argument: names that prnas knows, and files that fit.
+"""Completions of the shell for an argument: names that prnas knows, and files that fit.
 
 Nothing is imported before it is asked for: a shell waits for the answer.
 """
@@ -89,7 +89,7 @@ def _files(context: "CompletionContext", endings: Sequence[str]) -> list[str]:
 
 
 def _beside(context: "CompletionContext") -> Iterable[Path]:
-    """What is in the folder that was typed so far."""
+    """The visible entries of the folder that was typed so far, sorted."""
     typed = context.incomplete
     folder = Path(typed if typed.endswith("/") else Path(typed).parent)
     if not folder.is_dir():

@@ -132,8 +132,8 @@ def _summary(config: ImagesConfig, data: Any, values: Any) -> dict[str, Any]:
     from prnas.data.dataset import InMemory
 
     counts = [
-        part.labels.bincount(minlength=data.num_classes).tolist()
-        for part in (data.train, data.test)
+        split.labels.bincount(minlength=data.num_classes).tolist()
+        for split in (data.train, data.test)
     ]
     return {
         "name": config.name,

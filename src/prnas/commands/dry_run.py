@@ -31,7 +31,7 @@ def show(
 
 
 def _plan(config: "RunConfig") -> list[tuple[str, str]]:
-    """What a run does, in a few lines."""
+    """A summary of a run's config, in a few lines: each a title and a text."""
     lines = [("what", config.description or config.task), ("images", str(config.data.name))]
     if isinstance(config, RetrainConfig):
         network = config.network

@@ -35,7 +35,7 @@ AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON, for scripts.
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", metavar="KEY=VALUE")]
 Output = Annotated[Path | None, Parameter(name=["--out", "-o"])]
 Device = Annotated[
-    Accelerator, Parameter(name=["--accelerator", "--device"], help="What to compute on.")
+    Accelerator, Parameter(name=["--accelerator", "--device"], help="The device to compute on.")
 ]
 Threads = Annotated[WholeNumber | None, Parameter(help="CPU threads.")]
 DataRoot = Annotated[str | None, Parameter(help="The folder of downloaded data sets.")]
@@ -52,9 +52,9 @@ class SpaceOptions(Options):
     graph: Path | None = None
     """Draw the graph of the morphisms to this .svg, .png or .pdf file."""
     steps: Annotated[int, whole_number(0, 12)] = 5
-    """How many morphing steps to count, 0 to 12."""
+    """Number of morphing steps to count, 0 to 12."""
     shape: ShapeName | None = None
-    """What the cells that are counted look like. Default: those that the setting is for."""
+    """The shape of the cells that are counted. Default: that which the setting is for."""
     as_json: AsJson = False
 
 
@@ -111,7 +111,7 @@ class RunOptions(Options):
     resume: Path | None = None
     """Go on with the run in this folder, where it stopped."""
     accelerator: Accelerator | None = None
-    """What to compute on."""
+    """The device to compute on."""
     devices: WholeNumber | None = None
     """Number of devices, with a process each."""
     precision: Precision | None = None
@@ -183,7 +183,7 @@ class StudyOptions(Options):
     overrides: Overrides = ()
     """Override a value of the study, e.g. --set seeds=3. May be repeated."""
     engine: str | None = None
-    """What runs the jobs: local (default), or ray, on this machine or a cluster."""
+    """The engine that runs the jobs: local (default), or ray, on this machine or a cluster."""
     address: str | None = None
     """For --engine ray: a running cluster, as HOST:PORT, or auto for the one of this machine."""
     slots: WholeNumber | None = None
@@ -195,7 +195,7 @@ class StudyOptions(Options):
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(Options):
     minutes: float | None = None
-    """How long it may take in all. Default: 60."""
+    """Minutes that it may take in all. Default: 60."""
     dry_run: bool = False
     """Look, measure and say what would be done and how long it takes; write nothing."""
     resume: Path | None = None
@@ -216,7 +216,7 @@ class FitOptions(Options):
     name: str | None = None
     """Name of the fit's folder. Default: fit, time and seed."""
     accelerator: Accelerator | None = None
-    """What to compute on."""
+    """The device to compute on."""
     threads: WholeNumber | None = None
     """CPU threads."""
     quiet: bool = False
@@ -234,7 +234,7 @@ class LatencyOptions(Options):
     out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path("latency.json")
     """The JSON file to write the table to."""
     repeats: Annotated[int, whole_number(2, 10_000)] = 20
-    """How many times everything is timed; the median counts."""
+    """Number of times that everything is timed; the median counts."""
     accelerator: Device = "auto"
     threads: Threads = None
     """CPU threads, as many as the network will have."""
@@ -246,7 +246,7 @@ class EvaluateOptions(Options):
     """The data set. Default: that of the model's training."""
     data_root: DataRoot = None
     part: DataPart = "test"
-    """Which part to test on; use `all` for images the model was not trained on."""
+    """The part to test on; use `all` for images the model was not trained on."""
     overrides: Overrides = ()
     """Override how the images are read, e.g. --set data.broken=skip. May be repeated."""
     batch: Batch = 128
@@ -265,7 +265,7 @@ class EvaluateOptions(Options):
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(Options):
     top: Annotated[int, whole_number(1)] = 3
-    """How many classes to show per image."""
+    """Number of classes to show per image."""
     batch: Batch = 64
     """Batch size."""
     accelerator: Device = "auto"

@@ -196,7 +196,7 @@ def _show_note(text: str) -> None:
 
 
 def _tell_beside(*lines: str) -> None:
-    """Where no script reads it."""
+    """Print lines to standard error, where scripts do not read them."""
     print(*map(visible, lines), sep="\n", file=sys.stderr)
 
 

@@ -23,7 +23,7 @@ SMALL = 64  # Grey images up to this size are taken for letters or drawings, not
 UNEVEN = 5  # A class that is so many times as large as another is worth a word.
 STEPS = 12  # Steps of an epoch, as far as batches from 8 to 64 allow.
 BATCHES = (8, 64)
-# Of plain networks: resnet8 with 16 and with 32 channels, resnet14, resnet20.
+# Plain networks: resnet8 with 16 and with 32 channels, resnet14, resnet20.
 PLAIN_SIZES = ((3, 16), (3, 32), (6, 32), (9, 32))
 GRACE = 0.3  # Share of a cycle's epochs, about as in the paper.
 FIRST_CYCLES = 1.5  # The paper's first two cycles are so many times as long as the others.

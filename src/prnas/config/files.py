@@ -34,7 +34,7 @@ def read_draft(name: str, task: str = "") -> Draft[RunConfig]:
 
 
 def for_another_task(name: str, own_task: str, task: str) -> str:
-    """What is wrong with a config of another task, and the recipes that could be used."""
+    """The message about a config of another task, with the recipes that could be used."""
     names = ", ".join(recipes.names(task))
     return f"{name} is a recipe for {own_task}; recipes for {task}: {names}"
 

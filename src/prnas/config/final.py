@@ -119,7 +119,7 @@ class FinalConfig(Section):
         return self.output or (output if shape.network == "residual" else "concat")
 
     def problems(self, shape: CellShape, nodes: int, output: Output) -> list[str]:
-        """What is wrong with such a network of these cells."""
+        """The problems of such a network of these cells, as messages."""
         states = len(shape.output_states(nodes, output))
         widest = width(self.output_of(shape, output), states)
         cells = self.cells or (15 if shape.network == "residual" else 20)

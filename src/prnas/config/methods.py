@@ -22,7 +22,7 @@ class Method:
     source: str
     cost: float = 1.0
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    recipe: str | None = None  # that has it with its published settings
+    recipe: str | None = None  # The recipe with its published settings.
 
     @property
     def authors(self) -> str:

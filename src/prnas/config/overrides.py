@@ -63,7 +63,7 @@ def _index(section: Any, key: str, path: str) -> str | int:
 
 def typed_overrides(values: Mapping[str, Any]) -> list[str]:
     """The overrides that options and arguments stand for, of those that were given."""
-    # As JSON, so that YAML makes no number of a name.
+    # Names are written as JSON, so that YAML makes no number of them.
     return [
         f"{key}={json.dumps(value, ensure_ascii=False)}"
         for key, value in values.items()

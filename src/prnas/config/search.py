@@ -127,7 +127,7 @@ class WeightsConfig(Section):
 
 
 class EvidenceConfig(Section):
-    """How candidates' worth is measured at the end of a cycle, on the architecture half."""
+    """The measurement of candidates' worth at the end of a cycle, on the architecture half."""
 
     #: Whether candidates are measured; none: nothing beyond what the scoring itself needs.
     measure: Literal["auto", "none"] = "auto"
@@ -164,7 +164,7 @@ SettingField = Annotated[Setting, BeforeValidator(_data_of_name), Serializer(set
 
 
 class SearchComputeConfig(ComputeConfig):
-    """How a search is computed."""
+    """The computation of a search."""
 
     #: The way to compute the supernet; the result is the same. auto: the faster one.
     supernet: ExecutionChoice = "auto"

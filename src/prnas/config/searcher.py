@@ -1,4 +1,4 @@
-"""Who chooses cells in a search without architecture weights, what scores them, and the budget."""
+"""Searchers in a config: the method that chooses cells, the scorer of the cells, and the budget."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, cast
@@ -34,7 +34,7 @@ class BudgetConfig(Section):
     seconds: Annotated[float, Field(gt=0, le=1e9)] | None = None
 
     def evaluations_for(self, images: int) -> int | None:
-        """How many evaluations there will be, at so many images each; None: the clock decides.
+        """The number of evaluations, at so many images each; None: the clock decides.
 
         One that would exceed the images is not begun, but the first.
         """
@@ -117,7 +117,7 @@ class ShortTrainingConfig(Section):
     training: TrainingConfig = TrainingConfig(epochs=9)
 
     def problems(self) -> Iterator[str]:
-        """What a training has that the score of a cell cannot."""
+        """Messages about settings of a training that do not go with the scoring of cells."""
         if self.network.kind != "cells":
             yield f"searcher.training.network.kind: it must be cells, got '{self.network.kind}'"
         if self.network.start_from is not None:
@@ -215,7 +215,7 @@ def with_recipe(searcher: Any) -> Any:
     name = fields.get("training")
     if not isinstance(name, str):
         return fields
-    from prnas.config import recipes  # which knows this section
+    from prnas.config import recipes  # Imported here because it imports this module.
     from prnas.config.retrain import RetrainConfig
 
     names = recipes.names("retrain")

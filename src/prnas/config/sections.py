@@ -99,7 +99,7 @@ class CheckpointConfig(Section):
 class ComputeConfig(Section):
     """Devices, precision and limits of the computation."""
 
-    #: What to compute on; auto: a GPU if there is one.
+    #: The device to compute on; auto: a GPU if there is one.
     accelerator: Accelerator = "auto"
     #: Number of devices, with a process each.
     devices: Annotated[int, Field(ge=1, le=1024)] = 1

@@ -82,7 +82,7 @@ class Augmentation:
         return plain(pixels, self.normalization).mul_(to_device(shown[:, None], images.device))
 
     def _random_operations(self) -> Iterator[RandAugment | ColorJitter]:
-        """What comes before all else, if anything does."""
+        """The operations on bytes that come before all other augmentation, if there are any."""
         if self.rand_augment:
             fill = (0.0,) * len(self.normalization.mean)
             if self.padding_color == "mean":
@@ -109,7 +109,7 @@ def _moved(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def _near(draw: Tensor, length: int, side: int) -> Tensor:
-    """Which of `length` positions are covered by an interval of `side` with a random centre."""
+    """A mask of the `length` positions that an interval of `side` with a random centre covers."""
     start = (draw * length).long() - side // 2
     positions = torch.arange(length)
     return (positions >= start) & (positions < start + side)

@@ -1,4 +1,4 @@
-"""What random augmentation does to images: each operation on a batch of bytes, on its device.
+"""The operations of random augmentation, each on a batch of bytes, on its device.
 
 All take and give uint8, n x C x H x W. Sums are of whole numbers, so that what becomes of an image
 does not depend on the batch it is in.
@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from prnas.nets.devices import to_device
 
-# Of red, green and blue in grey (ITU-R BT.601), of 65,536.
+# Weights of red, green and blue in grey (ITU-R BT.601), as parts of 65,536.
 _LUMA = (19_595, 38_470, 7_471)
 
 

@@ -83,15 +83,15 @@ def load(
     images = _read(config, in_memory_if, say, room)
     train, test = images.train, images.test
     if not config.name.startswith("folder:"):  # A folder's images have this size already.
-        train, test = (resize(part, config.image_size) for part in (train, test))
+        train, test = (resize(split, config.image_size) for split in (train, test))
     num_bytes = (len(train.reader) + len(test.reader)) * math.prod(train.reader.shape)
     # A compressed file was unpacked into main memory: leaving it there takes no more.
     there = train.reader.resident and test.reader.resident and device.type == "cpu"
     if in_memory_if(num_bytes) or (there and config.storage == "auto"):
-        parts: list[Images] = [in_memory(part, device) for part in (train, test)]
+        splits: list[Images] = [in_memory(split, device) for split in (train, test)]
     else:
-        parts = [Streamed(part, config.workers, device) for part in (train, test)]
-    return DataSet(config.name, parts[0], parts[1], images.class_names)
+        splits = [Streamed(split, config.workers, device) for split in (train, test)]
+    return DataSet(config.name, splits[0], splits[1], images.class_names)
 
 
 def _read(
@@ -146,7 +146,7 @@ def halves(
     return order[architecture:].sort().values, order[:architecture].sort().values
 
 
-def validation_part(
+def validation_split(
     labels: Tensor, indices: Tensor, share: float, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """A random split of `indices`, of each class alike: those that train, and a held-out share.

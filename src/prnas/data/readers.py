@@ -175,8 +175,8 @@ class ImageSet:
     class_names: tuple[str, ...]
 
 
-def resize(part: LabelledImages, size: int | None) -> LabelledImages:
+def resize(split: LabelledImages, size: int | None) -> LabelledImages:
     """The images as squares of `size`, or unchanged if it is None."""
-    if size is None or part.reader.shape[1:] == (size, size):
-        return part
-    return LabelledImages(ResizingReader(part.reader, size), part.labels)
+    if size is None or split.reader.shape[1:] == (size, size):
+        return split
+    return LabelledImages(ResizingReader(split.reader, size), split.labels)

@@ -64,11 +64,11 @@ class Streamed(Images):
     The images depend on the indices alone, never on the workers or on the hints.
     """
 
-    def __init__(self, part: LabelledImages, workers: int, device: torch.device) -> None:
-        super().__init__(torch.from_numpy(part.labels), part.reader.shape)
-        self._reader, self._device = part.reader, device
-        use_workers = workers and not part.reader.resident
-        self._workers = Workers(part.reader, workers) if use_workers else None
+    def __init__(self, split: LabelledImages, workers: int, device: torch.device) -> None:
+        super().__init__(torch.from_numpy(split.labels), split.reader.shape)
+        self._reader, self._device = split.reader, device
+        use_workers = workers and not split.reader.resident
+        self._workers = Workers(split.reader, workers) if use_workers else None
         # For each image that is being read: its task, and its row in the result. Oldest first.
         self._pending: dict[int, tuple[Future[Pixels], int]] = {}
 
@@ -118,14 +118,14 @@ def fits(num_bytes: int, device: torch.device, free: float) -> bool:
     return num_bytes <= free / 2
 
 
-def in_memory(part: LabelledImages, device: torch.device) -> InMemory:
+def in_memory(split: LabelledImages, device: torch.device) -> InMemory:
     """The images in the memory of the device."""
-    reader, number = part.reader, len(part.reader)
+    reader, number = split.reader, len(split.reader)
     if isinstance(reader, ArrayReader) and device.type == "cpu" and reader.array.flags.writeable:
-        return InMemory(torch.from_numpy(reader.array), torch.from_numpy(part.labels))
+        return InMemory(torch.from_numpy(reader.array), torch.from_numpy(split.labels))
     pixels = torch.empty((number, *reader.shape), dtype=torch.uint8, device=device)
     step = max(1, _CHUNK_BYTES // int(np.prod(reader.shape)))
     for start in range(0, number, step):
         indices = np.arange(start, min(start + step, number), dtype=np.int64)
         pixels[start : start + step] = torch.from_numpy(np.ascontiguousarray(reader.read(indices)))
-    return InMemory(pixels, torch.from_numpy(part.labels))
+    return InMemory(pixels, torch.from_numpy(split.labels))

@@ -16,7 +16,7 @@ _UNITS_PER_EM = 2048
 
 
 def text_width(text: str, size: float) -> float:
-    """How wide `text` is in DejaVu Sans of `size` points."""
+    """The width of `text` in DejaVu Sans of `size` points."""
     units = sum(
         _ASCII_WIDTHS[ord(char) - ord(" ")]
         if " " <= char <= "~"

@@ -23,7 +23,7 @@ CHECKED_WITH: dict[Format, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written, what it takes, how it was checked, and how to load it elsewhere."""
+    """An export: its files, its input, how it was checked, and how to load it elsewhere."""
 
     file_format: Format  #: The format.
     files: tuple[Path, ...]  #: The files that were written.

@@ -73,7 +73,7 @@ def _flat(value: Value) -> str:
 
 
 def _elements(value: Value) -> tuple[str, list[tuple[str, Value]], str]:
-    """What opens a value, its elements with what stands before each, and what closes it."""
+    """The text that opens a value, its elements with the text before each, and the closing text."""
     match value:
         case Word():
             return value.text, [], ""

@@ -71,7 +71,7 @@ class Agreement:
 def compare(
     batches: Sequence[ReferenceBatch], compute: Callable[[ReferenceBatch], Tensor], what: str
 ) -> Agreement:
-    """How far an export's logits are from the model's; a `UserError` if more than allowed."""
+    """The agreement of an export's logits with the model's; a `UserError` if they are too far."""
     differences: list[float] = []
     for batch in batches:
         exported, logits = compute(batch), batch.logits
@@ -81,7 +81,7 @@ def compare(
                 f"{tuple(exported.shape)}, not {tuple(logits.shape)}"
             )
         difference = (exported - logits).abs().max().item()
-        if not difference <= batch.allowed:  # Also catches NaN.
+        if not difference <= batch.allowed:  # The negation also catches NaN.
             raise UserError(
                 f"the check failed, nothing was written: for {len(logits)} random images, logits "
                 f"of {what} differ by up to {difference:.2g}; {batch.allowed:.2g} is allowed"

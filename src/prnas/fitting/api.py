@@ -55,7 +55,7 @@ class FitResult:
 
     @property
     def sentences(self) -> list[str]:
-        """What the tests show, and whether the search paid off."""
+        """The findings of the tests in sentences, such as whether the search paid off."""
         return self.results["sentences"]
 
     @property
@@ -131,7 +131,7 @@ def fit(
 
 
 def make_request(pictures: str, minutes: float, **options: Any) -> Request:
-    """What was asked, checked as far as possible before anything is read."""
+    """A request for a fit, checked as far as possible before anything is read."""
     for key in ("max_params", "max_macs", "max_latency"):
         if options.get(key) is not None:
             options[key] = str(options[key])

@@ -214,7 +214,7 @@ def training_config(
 
 
 def _settled(draft: Draft[C], task: Task) -> C:
-    """What is still open, chosen by the images: flips, shifts, what is cut out."""
+    """The config of a draft, with open values chosen by the images: flips, shifts, cutout."""
     return draft.settled(choose(draft, task.facts).values)
 
 

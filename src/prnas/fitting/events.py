@@ -1,4 +1,4 @@
-"""What a fit tells those who watch it. Watching changes nothing."""
+"""The events of a fit, for those who watch it. Watching changes nothing."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -218,7 +218,7 @@ def start(
 def plan_only(
     request: Request, *, meter: Meter | None = None, listener: Listener | None = None
 ) -> FitState:
-    """What would be done; nothing is written."""
+    """The state of a fit with its plan, as it would begin; nothing is written."""
     meter, listener = meter or Meter(), listener or Listener()
     with prepared(checked(request), meter, listener) as (state, _):
         listener.on_plan(state, None)

@@ -31,7 +31,7 @@ _TASK, _PLAN = TypeAdapter(Task), TypeAdapter(Plan)
 class Trainings:
     """The trainings as they were decided on after the search: configs, and times behind them."""
 
-    found: StepTimes  # Of the network that was found.
+    found: StepTimes  # Times of the network that was found.
     spent: float  # Seconds, the search included.
     left: float  # Seconds for all trainings.
     configs: dict[str, dict[str, Any]]  # By contender.
@@ -47,7 +47,7 @@ class FitState:
     request: Request
     look: tuple[str, ...]
     task: Task
-    times: dict[str, StepTimes]  # Of networks that were known before the search.
+    times: dict[str, StepTimes]  # Times of networks that were known before the search.
     plan: Plan
     search: dict[str, Any]  # The config of the search.
     contenders: dict[str, dict[str, Any]]

@@ -24,7 +24,7 @@ class Copies:
     """Images whose pixels are those of another one, as the network sees them."""
 
     images: int = 0  # Beyond the first of each.
-    in_both_parts: int = 0  # Test images that are among the training images, too.
+    in_both_splits: int = 0  # Test images that are among the training images, too.
     of_two_classes: int = 0  # Images of which the same pixels have another class elsewhere.
     compared: bool = True
 
@@ -37,12 +37,12 @@ def find_copies(data: DataSet) -> Copies:
     train_digests: set[bytes] = set()
     number = in_both = 0
     keys: list[bytes] = []
-    for part in (data.train, data.test):
-        for digest, label in zip(_digests(part), part.labels.tolist(), strict=True):
+    for split in (data.train, data.test):
+        for digest, label in zip(_digests(split), split.labels.tolist(), strict=True):
             number += digest in seen
             seen.setdefault(digest, set()).add(label)
             keys.append(digest)
-            if part is data.test:
+            if split is data.test:
                 in_both += digest in train_digests
             else:
                 train_digests.add(digest)
@@ -61,7 +61,7 @@ def _digests(images: Images) -> list[bytes]:
 def sentences(
     facts: ImageFacts, data: DataSet, copies: Copies, notes: Sequence[str] = ()
 ) -> list[str]:
-    """What is seen. `notes` are what reading the images had to say, such as broken files."""
+    """A description of the images in sentences. `notes` come from reading them: broken files, …"""
     train, test = len(data.train), len(data.test)
     counts = torch.bincount(data.train.labels, minlength=data.num_classes).tolist()
     few, many = min(counts), max(counts)
@@ -95,10 +95,10 @@ def _about_copies(copies: Copies, test: int) -> list[str]:
     if not copies.images:
         return ["No image is there twice."]
     lines = [f"Copies of others, to the pixel: {_counted(copies.images, 'image')}."]
-    if copies.in_both_parts:
-        share = copies.in_both_parts / max(test, 1)
+    if copies.in_both_splits:
+        share = copies.in_both_splits / max(test, 1)
         lines.append(
-            f"Among the training images, too: {_counted(copies.in_both_parts, 'test image')} "
+            f"Among the training images, too: {_counted(copies.in_both_splits, 'test image')} "
             f"({100 * share:.0f} %), so that the test looks better than it is."
         )
     if copies.of_two_classes:

@@ -30,7 +30,7 @@ from prnas.searching.cycle_end import MOST_STEPS
 from prnas.searching.time_left import work_of_epochs
 from prnas.space.analysis.counting import discoverable
 
-STEPS = 5  # Of an epoch that is measured.
+STEPS = 5  # Steps of an epoch that is measured.
 LATENCY_REPEATS = 5
 
 
@@ -103,7 +103,7 @@ class Meter:
         return result.seconds
 
     def training(self, config: RetrainConfig, data: DataSet) -> StepTimes:
-        """What this training takes, by its first steps."""
+        """The times of this training, measured on its first steps."""
         share = 1 - config.data.validation
         images = int((STEPS * config.batch.min + data.num_classes) / share) + 1
         fewer = {"images": images if images < len(data.train) else None}
@@ -115,7 +115,7 @@ class Meter:
         return StepTimes(watch.step(2), watch.validation(), watch.overhead(), start)
 
     def search(self, config: SearchConfig, data: DataSet) -> SearchTimes:
-        """What this search takes, by the first steps of its first cycle."""
+        """The times of this search, measured on the first steps of its first cycle."""
         cycles = config.schedule.cycles
         images = 2 * STEPS * config.batch.min + 2
         fewer = {"images": images if images < len(data.train) else None}

@@ -24,7 +24,7 @@ THUMBNAIL = 96  # Pixels of a small picture's side, at most.
 MOST_IN_MATRIX = 40  # Classes; of more, a matrix is unreadable.
 MOST_MISTAKES = 12  # Lines of the table of mistakes.
 RIGHT_LEVELS, WRONG_LEVELS = (0.25, 0.6, 0.85), (0.03, 0.1, 0.3)  # Shares of a row.
-SIDE = 260  # Of the reliability diagram.
+SIDE = 260  # Side of the reliability diagram.
 
 
 def write_fit_page(

@@ -1,4 +1,4 @@
-"""How to spend the time of a fit: pure arithmetic on a budget and measured step times.
+"""The plan of a fit's time: pure arithmetic on a budget and measured step times.
 
 Nothing here reads a file or a clock. All times are in seconds.
 """
@@ -12,11 +12,11 @@ from prnas.io.errors import UserError
 
 AIM = 0.95  # Share of the budget that is planned; the rest is for what cannot be foreseen.
 SEARCH_SHARE = 0.4  # Largest share of the time for the search; each training has the same.
-ENDING = 20.0  # For exports, the page and the measured latency.
-CYCLES = 9  # Of the recipe `pictures`.
+ENDING = 20.0  # Seconds for exports, the page and the measured latency.
+CYCLES = 9  # Cycles of the recipe `pictures`.
 EVIDENCE = 0.2  # What is measured at the end of a cycle may take so much of the cycle's time.
 OVERHEAD = 1.5  # A report and its records grow: at the end they take longer than at first.
-ARCHITECTURE_SHARE = 0.5  # Of a search's images, for architecture weights.
+ARCHITECTURE_SHARE = 0.5  # Share of a search's images that train architecture weights.
 FEWEST, GOOD, ENOUGH = 18, 20, 100  # Epochs of a search.
 FEWEST_TRAINING, GOOD_TRAINING, ENOUGH_TRAINING = 5, 30, 200  # Epochs of a training.
 SEARCH_IMAGES = 500  # With so many a search is good enough to rather train on larger images.
@@ -44,17 +44,17 @@ class Rung:
 
 @dataclass(frozen=True)
 class StepTimes:
-    """What a training was measured to take."""
+    """The measured times of a training."""
 
     step: float
-    validation: float  # For each image.
-    overhead: float  # Of each epoch: checkpoint, report.
-    start: float  # Before the first step.
+    validation: float  # Seconds for each image.
+    overhead: float  # Seconds of an epoch for checkpoint and report.
+    start: float  # Seconds before the first step.
 
 
 @dataclass(frozen=True)
 class SearchTimes:
-    """What a search was measured to take, in its first cycle."""
+    """The measured times of a search, in its first cycle."""
 
     weights_step: float  # A step of a grace epoch.
     whole_step: float  # One that trains the architecture as well.
@@ -74,7 +74,7 @@ class RungTimes:
 
 @dataclass(frozen=True)
 class Task:
-    """What the plan depends on beside times."""
+    """The facts that the plan depends on beside times."""
 
     facts: ImageFacts
     test_images: int
@@ -124,7 +124,7 @@ class TrainingPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be done, how long it takes, and why it is so."""
+    """The sizes and times of a fit's stages, and the reasons for them."""
 
     rung: Rung
     search: SearchPlan

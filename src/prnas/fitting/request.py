@@ -1,4 +1,4 @@
-"""What a person asks of a fit, checked before anything is read."""
+"""The request of a person for a fit, checked before anything is read."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the tests of a fit show: the choice, paired comparisons, calibration. Pure."""
+"""The conclusions from a fit's tests: the choice, paired comparisons, calibration. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from math import comb
 from prnas.models.metrics import interval
 
 LEVEL = 0.05
-BINS = 10  # Of confidence, for calibration.
+BINS = 10  # Bins of confidence, for calibration.
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def with_interval(network: Trained) -> str:
 
 
 def sentences(tested: Sequence[Trained], best: Trained, compared: Sequence[Compared]) -> list[str]:
-    """What a person should know at the end."""
+    """The summary of a fit for people, a sentence a line."""
     chosen = "by the validation images" if len(tested) > 1 else "the only one that was trained"
     lines = [
         f"The best network, {chosen}, is the one {_called(best)}: it is right on "

@@ -82,7 +82,7 @@ def validated(adapter: TypeAdapter[T], data: Any, what: str) -> T:
 
 
 def _not_plain(data: object, path: str) -> Iterator[str]:
-    """What JSON cannot say: other types, keys that are no strings, numbers beyond all bounds."""
+    """Messages about data that JSON cannot hold: other types, keys that are no strings, NaN, …"""
     where = f"{path.removeprefix('.')}: " if path else ""
     match data:
         case dict():

@@ -30,7 +30,7 @@ Name = Annotated[str, Field(max_length=10_000)]
 
 
 class ModelCard(BaseModel):
-    """How to build the network, and how to feed it.
+    """The description of a trained model: how to build the network, and how to feed it.
 
     `mean` and `std` normalise each channel of pixels from 0 to 1. `config` is the config of the
     training, and `results` what it ended with: for people, nothing is decided by them.
@@ -83,7 +83,7 @@ class ModelCard(BaseModel):
 
     @property
     def reading(self) -> dict[str, str] | None:
-        """How an image file becomes pixels, for people; none if no file has so many channels."""
+        """The steps from an image file to pixels, in words; none if no file has such channels."""
         channels, height, width = self.input_shape
         if channels not in (1, 3):
             return None

@@ -146,14 +146,14 @@ def _evaluate(
     model = forward.model
     check_fit(model.card, data)
     chosen = {"test": [data.test], "train": [data.train], "all": [data.train, data.test]}[part]
-    parts = [images for images in chosen if len(images)]
-    if not parts:
+    splits = [images for images in chosen if len(images)]
+    if not splits:
         raise UserError(f"the {part} part of {data.name} has no images")
     with evaluating(model):
         start = time.perf_counter()
-        confusion, loss, in_top = _pass(forward, parts, progress)
+        confusion, loss, in_top = _pass(forward, splits, progress)
         seconds = time.perf_counter() - start
-        speeds = _speeds(forward, parts[0], progress) if speed else ()
+        speeds = _speeds(forward, splits[0], progress) if speed else ()
     total, device = int(confusion.sum()), forward.device
     return Evaluation(
         data=data.name,
@@ -170,13 +170,13 @@ def _evaluate(
     )
 
 
-def _pass(forward: Forward, parts: list[Images], progress: Progress) -> tuple[Tensor, float, int]:
+def _pass(forward: Forward, splits: list[Images], progress: Progress) -> tuple[Tensor, float, int]:
     """The confusion matrix, the sum of the losses, and the number of top-five hits."""
     loss, in_top = 0.0, 0
     predicted: list[Tensor] = []
-    done, total = 0, sum(map(len, parts))
+    done, total = 0, sum(map(len, splits))
     progress("testing", 0, total)
-    for images in parts:
+    for images in splits:
         for indices, pixels in images.batches(torch.arange(len(images)), forward.batch):
             logits, labels = forward(pixels), images.labels[indices]
             predicted.append(logits.argmax(1))
@@ -184,7 +184,7 @@ def _pass(forward: Forward, parts: list[Images], progress: Progress) -> tuple[Te
             in_top += int((metrics.ranks(logits, labels) < TOP).sum())
             done += len(indices)
             progress("testing", done, total)
-    labels = torch.cat([images.labels for images in parts])
+    labels = torch.cat([images.labels for images in splits])
     classes = forward.model.card.num_classes
     return metrics.confusion_matrix(labels, torch.cat(predicted), classes), loss, in_top
 

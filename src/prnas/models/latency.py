@@ -30,7 +30,7 @@ from prnas.space.shape import Output
 WARM_UP_CALLS = 3
 LEAST_SAMPLE = 200_000  # nanoseconds: shorter calls are timed several at a time
 MOST_CALLS = 64  # in a sample
-NETWORKS = 3  # of random cells, to compare with the table
+NETWORKS = 3  # Networks of random cells, to compare with the table.
 
 # Operation, channels, pixels that it reads, stride.
 SizedOperation = tuple[Operation, int, Pixels, int]
@@ -131,7 +131,7 @@ def measure_latencies(
 
 
 def num_samples(network: FinalNetwork, candidates: Sequence[Operation], repeats: int) -> int:
-    """How many samples a measurement takes."""
+    """The number of samples that a measurement takes."""
     return repeats * (len(sized_operations(network, candidates)) + 1 + NETWORKS)
 
 

@@ -20,7 +20,7 @@ def ranks(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def confusion_matrix(labels: Tensor, predicted: Tensor, classes: int) -> Tensor:
-    """How many images of each class (row) were taken for each class (column): int64."""
+    """The number of images of each class (row) that were taken for each class (column): int64."""
     pairs = torch.bincount(labels * classes + predicted, minlength=classes * classes)
     return pairs.view(classes, classes)
 

@@ -17,7 +17,7 @@ from prnas.space.shape import Role
 
 
 def active_of_cells(pools: Pools, genotype: Genotype) -> Active:
-    """What a genotype activates: its operations, and nothing on the edges that it leaves out."""
+    """The candidates that a genotype activates: its operations, none on edges that it omits."""
     active: dict[Role, ActiveCell] = {}
     for role in pools.roles:
         cell = pools.cell(role)

@@ -18,8 +18,8 @@ from prnas.space.shape import Role
 
 INPUT_BOUND = 1.10  # logits are within ± this
 OPERATION_BOUND = 1.10 / 2.5
-LEARNT_BIAS = 10.0  # of convolutions, at first: so large that the bound holds it for long
-FIXED_BIAS = 0.25  # of convolutions in the normal cell; of others, less than nothing by as much
+LEARNT_BIAS = 10.0  # The first bias of convolutions; so large, the bound holds it for long.
+FIXED_BIAS = 0.25  # Added for convolutions in the normal cell, subtracted for others.
 _DEVIATION = 0.1  # weights are drawn from ± this
 Choose = Callable[[Tensor], int]  # an index, by log-probabilities
 
@@ -31,7 +31,7 @@ class Written:
     genotype: Genotype
     actions: tuple[int, ...]
     log_probability: Tensor
-    entropy: Tensor  # of all its choices together
+    entropy: Tensor  # The entropy of all its choices together.
 
 
 class Controller(nn.Module):

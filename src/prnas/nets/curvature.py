@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from prnas.nets.removal import undisturbed
 from prnas.nets.supernet import Supernet
 
-STEPS = 10  # of Lanczos, each of two passes
-REACH = 0.01  # of the finite difference, in architecture weights
+STEPS = 10  # Steps of Lanczos, each of two passes.
+REACH = 0.01  # The reach of the finite difference, in architecture weights.
 
 
 def curvature(

@@ -1,4 +1,4 @@
-"""What the candidates of a cell read of its states, each computed once for all that read it."""
+"""Features of a cell's states: candidates' inputs, each computed once for all that read it."""
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ FeatureName = Literal[
 
 
 class Feature(NamedTuple):
-    """What a candidate reads of a state: a name, and numbers where the name needs them."""
+    """The name of a feature of a state, with numbers where the name needs them."""
 
     name: FeatureName
     number: int = 0
@@ -105,7 +105,7 @@ class StateFeatures(dict[Feature, Tensor]):
 
 
 def features_of_output(cell: "SearchCell", output: Tensor) -> StateFeatures:
-    """What the next two cells read of a cell's output; both share its ReLU, which lives with it."""
+    """The features of a cell's output for the next two cells; they share its ReLU, kept with it."""
     features = StateFeatures(cell, 0, output, None)
     relu: Tensor | None = getattr(output, _RELU, None)
     if relu is None or relu.requires_grad != output.requires_grad:

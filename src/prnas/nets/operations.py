@@ -125,7 +125,7 @@ def _conv_of_phases(x: Tensor, weight: Tensor) -> Tensor:
     if kernel == 1:
         return F.conv2d(every_second(x), weight)
     before, (height, width) = kernel // 2, x.shape[2:]
-    # As many pixels further as the last position of a kernel of an even size reads.
+    # The padding reaches as far as the kernel, itself padded to an even size, reads.
     below, right = (before + size % 2 for size in (height, width))
     phases = F.pixel_unshuffle(F.pad(x, (before, right, before, below)), 2)
     return F.conv2d(phases, F.pixel_unshuffle(F.pad(weight, (0, 1, 0, 1)), 2))

@@ -16,7 +16,7 @@ Omitted = tuple[Role, int]  # an edge that takes no part in a path
 
 
 def active_of(path: Path, omitted: Omitted | None = None) -> Active:
-    """What a path activates: one candidate an edge, and none on the omitted one."""
+    """The candidates that a path activates: one an edge, and none on the omitted edge."""
     active: dict[Role, ActiveCell] = {}
     for role, indices in path.items():
         active[role] = tuple(

@@ -23,9 +23,9 @@ from prnas.space.genotype import Genotype
 # ---------- Operations: modules from a number of channels `c` and a stride ----------
 
 
-def named(**parts: nn.Module) -> nn.Sequential:
-    """The parts one after the other. Their weights are called after them."""
-    return nn.Sequential(OrderedDict(parts))
+def named(**modules: nn.Module) -> nn.Sequential:
+    """Modules one after the other. Their weights are named after them."""
+    return nn.Sequential(OrderedDict(modules))
 
 
 def conv(
@@ -308,8 +308,8 @@ class OpenCell(nn.Module):
             pairs = zip(self.preprocess, states, strict=True)
             states = [module(x) for module, x in pairs]
         for inputs, node in zip(self.inputs, self.operations, strict=True):
-            parts = zip(node.children(), inputs, strict=True)
-            terms = [operation(states[i]) for operation, i in parts]
+            pairs = zip(node.children(), inputs, strict=True)
+            terms = [operation(states[i]) for operation, i in pairs]
             states.append(torch.stack(terms).sum(dim=0))
         return combine([states[i] for i in self.output], self.combined)
 
@@ -384,13 +384,13 @@ assert MODULES.keys() == set(space.OPERATIONS.values()), "every operation has a 
 
 
 def factory(op: space.Operation) -> Callable[[int, int], nn.Module]:
-    """What makes an operation's module from a number of channels and a stride."""
+    """The function that makes an operation's module from a number of channels and a stride."""
     make, parameters = MODULES[type(op)], op.parameters()
     return partial(make, **parameters) if parameters else make
 
 
 def operations_of(genotype: Genotype) -> dict[str, Callable[[int, int], nn.Module]]:
-    """What makes a genotype's operations, by name."""
+    """The functions that make the modules of a genotype's operations, by the operations' names."""
     used = {op for role in genotype.roles for op in genotype.cell(role).operations}
     return {_name(op): factory(op) for op in sorted(used)}
 

@@ -92,7 +92,7 @@ class SearchCell(nn.Module):
         return combine(states[self.num_inputs :], self.output)
 
     def _edge(self, edge: int, x: Tensor, weights: Tensor) -> Tensor:
-        """What an edge makes of a state."""
+        """An edge's output for the state that it reads."""
         if self.partial == 1:
             out = mix(x, self.operations[edge], weights)
         else:
@@ -116,7 +116,7 @@ def candidate(op: space.Operation, c: int, stride: int) -> nn.Module:
 
 
 def mix(x: Tensor, candidates: nn.Module, weights: Tensor) -> Tensor:
-    """What an edge makes of a state: the weighted sum of its candidates' outputs."""
+    """The weighted sum of the outputs of an edge's candidates."""
     pairs = zip(weights, candidates.children(), strict=True)
     return cast(Tensor, sum(weight * operation(x) for weight, operation in pairs))
 

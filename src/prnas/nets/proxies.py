@@ -32,11 +32,11 @@ class _Rectified(TorchDispatchMode):
 
 @torch.no_grad()
 def nwot(network: nn.Module, images: Tensor) -> float:
-    """How well ReLUs tell images apart (Mellor et al., 2021): a log determinant.
+    """NWOT (Mellor et al., 2021), a measure of how well ReLUs tell images apart.
 
-    Of the matrix that counts, for each pair of images, at how many places their ReLUs are both on
-    or both off; with the statistics of these images. Networks that cannot tell two images apart
-    have minus infinity.
+    It is the log determinant of the matrix that counts, for each pair of images, at how many places
+    their ReLUs are both on or both off; with the statistics of these images. Networks that cannot
+    tell two images apart have minus infinity.
     """
     matrix = torch.zeros(len(images), len(images), dtype=torch.float64, device=images.device)
 

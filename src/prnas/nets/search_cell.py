@@ -53,7 +53,7 @@ _MOST_PLANS = 4096  # plans of sampled nodes that are cached; beyond them all ar
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """How a node is computed: which features it reads, over which edges, by which candidates."""
+    """The plan for computing a node: the features that it reads, its edges and its candidates."""
 
     features: list[tuple[int, Feature]]  # (state, feature)
     edges: list[int]
@@ -276,7 +276,7 @@ class SearchCell(nn.Module):
         return mix([candidate], tensors, self.training, self.recompute)
 
     def _plan(self, state: int, height: int, width: int, active: ActiveCell | None) -> NodePlan:
-        """How a node is computed; plans are made once."""
+        """The plan for computing a node; plans are made once."""
         chosen = None if active is None else tuple(active[edge] for edge in self._edges[state])
         dropping = self.training and self.skip_dropout > 0
         key = (state, height, width, dropping, self.auxiliary > 0, chosen)
@@ -335,7 +335,7 @@ class SearchCell(nn.Module):
         return NodePlan(features, edges, candidates, modules)
 
     def _auxiliary_path(self, edge: int) -> tuple[Feature, list[Link], Feature, nn.Module]:
-        """What an edge's auxiliary skip reads and applies, fused; and the same, plainly."""
+        """An edge's auxiliary skip: feature and links if fused, feature and module if plain."""
         if str(edge) not in self.auxiliary_skips:
             return RAW, [], RAW, nn.Identity()
         module = self.auxiliary_skips[str(edge)]

@@ -72,7 +72,7 @@ class Supernet(nn.Module):
         self.edge_architecture = nn.ModuleDict(
             {role: nn.ParameterList() for role in pools.roles if settings.edge_weights}
         )
-        # Of edges that are discrete already, by role and number, the candidate that they keep.
+        # The kept candidate of each edge that is discrete already, by role and the edge's number.
         self.decided: dict[tuple[Role, int], int] = {}
         # The mixing weights of the last pass, within `training_only`; else there are none.
         self.mixed: dict[Role, list[Tensor]] = {}
@@ -83,7 +83,7 @@ class Supernet(nn.Module):
 
     @property
     def execution(self) -> Execution:
-        """How the cells are computed. It may change at any time: the weights are the same."""
+        """The way to compute the cells. It may change at any time: the weights are the same."""
         return self.search_cells[0].execution
 
     @execution.setter
@@ -112,7 +112,7 @@ class Supernet(nn.Module):
 
     @property
     def progress(self) -> CycleProgress:
-        """Where the cycle stands."""
+        """The progress of the cycle."""
         return self.relaxation.progress
 
     @progress.setter
@@ -203,7 +203,7 @@ class Supernet(nn.Module):
 
     @torch.no_grad()
     def judged(self) -> dict[Role, list[Tensor]]:
-        """What stands for the architecture weights at a cycle's end."""
+        """The numbers that are judged in place of the architecture weights at a cycle's end."""
         weights = self.all_architecture_weights()
         return {role: self.relaxation.judged(role, weights[role]) for role in weights}
 
@@ -286,7 +286,7 @@ class Supernet(nn.Module):
 
 
 def output_widths(pools: Pools, output: Output) -> dict[Role, int]:
-    """How many times their channels the outputs of a supernet's cells have."""
+    """The factors by which the outputs of a supernet's cells are wider than the cells' channels."""
     return {role: width(output, pools.cell(role).num_nodes) for role in pools.roles}
 
 

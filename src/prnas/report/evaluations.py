@@ -1,4 +1,4 @@
-"""What a searcher asked for, as the page shows it: scores, sizes, and who was made from whom."""
+"""A searcher's evaluations, as the page shows them: scores, sizes, and parents of cells."""
 
 import json
 import math
@@ -145,7 +145,7 @@ class Evaluations:
         }
 
     def total(self, config: Any) -> int | None:
-        """How many evaluations there will be, by the config; none if it cannot be told."""
+        """The number of evaluations that the config plans; none if it cannot be told."""
         bounds = [whole_at(config, "searcher.budget.evaluations")]
         images = whole_at(config, "searcher.budget.images")
         if images is not None and self.images and self.images[0] > 0:

@@ -54,7 +54,7 @@ LEGEND: dict[str, Any] = {
     **{"loc": "lower left", "bbox_to_anchor": (-0.02, 0.98), "borderaxespad": 0, "fontsize": 6},
     **{"frameon": False, "handlelength": 1.6, "columnspacing": 0.9, "handletextpad": 0.4},
 }
-COLORS = {color.name: color.line for color in PALETTE}  # as on the page
+COLORS = {color.name: color.line for color in PALETTE}  # The colours of the page.
 BAND: dict[str, Any] = {"alpha": 0.2, "linewidth": 0}
 WIDEST_LEGEND = 60  # letters above a plot; a wider legend stands within it, name under name
 NAMES_A_ROW = 4  # above all plots
@@ -184,7 +184,7 @@ def _curves(plots: Sequence[Plot], epochs: Epochs, all_of: str = "all") -> Files
 
 
 def _scores(evaluations: Evaluations) -> Files:
-    """What a searcher asked for: scores over images and sizes, nothing of other searches."""
+    """Figures of a searcher's evaluations: scores over images and over sizes."""
     factor, unit = (1.0, evaluations.measure) if evaluations.measure else (100.0, "%")
     scores = [factor * score for score in evaluations.scores]
     with _style():

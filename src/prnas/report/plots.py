@@ -27,7 +27,7 @@ HELD_OUT = ("validation", "test")  # scores on images that train nothing: they a
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How values are written: by functions of the page's script, and in a figure in a unit."""
+    """The format of values: functions of the page's script by name, and the unit in a figure."""
 
     name: str
     tick: str  # format of the numbers at the axis
@@ -149,7 +149,7 @@ def _training_scores(view: View) -> Iterator[Plot]:
             _column(view, f"training_{what}", "training", compared=f"Training {what}"),
         ]
         held_out = (("validation", "sky", DASHES[1]), ("test", "red", ""))
-        measured = [part for part in held_out if f"{part[0]}_{what}" in view.epochs.columns]
+        measured = [kind for kind in held_out if f"{kind[0]}_{what}" in view.epochs.columns]
         for name, color, dash in measured or held_out[1:]:
             title = f"{name.capitalize()} {what}"
             lines.append(_column(view, f"{name}_{what}", name, color, dash, compared=title))
@@ -202,7 +202,7 @@ def _never_recorded(view: View, column: str) -> bool:
 
 
 def _derived(view: SearchView) -> Iterator[Plot]:
-    """How steady the genotype is that would be derived, and how much of it are skips."""
+    """Plots of the genotype that would be derived: its changes, and its share of skips."""
     if _never_recorded(view, "skips_normal"):
         return
     title = "Edits since the epoch before"

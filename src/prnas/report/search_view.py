@@ -98,7 +98,7 @@ class SearchView(View):
         }
 
     def _searcher(self) -> dict[str, Any]:
-        """What a searcher asked for; where nothing was trained, evaluations stand for epochs."""
+        """Data about a searcher's evaluations, which count as epochs where nothing was trained."""
         data = self.evaluations.data(self.info.config)
         fields: dict[str, Any] = {"searcher": data, "without_supernet": self.scorer is not None}
         fields["scored_by"] = SCORED_BY.get(self.scorer or "")
@@ -111,7 +111,7 @@ class SearchView(View):
 
     @property
     def _classes(self) -> tuple[int, bool]:
-        """How many there are, and whether that is only assumed."""
+        """The number of classes, and whether it is only assumed."""
         about = ABOUT.get(text_at(self.info.config, "data.name") or "")
         return (about.classes, False) if about else (ASSUMED_CLASSES, True)
 
@@ -151,7 +151,7 @@ class SearchView(View):
         return {"pictures": cell_pictures(self.genotype), "edges": edges}
 
     def _truth(self) -> list[dict[str, Any]] | None:
-        """What NAS-Bench-201 says of the genotype, for each data set; most have no such truth."""
+        """NAS-Bench-201's numbers for the genotype, by data set; none if it is not in the table."""
         truth = None if self.genotype is None else truth_of(self.genotype)
         if truth is None:
             return None
@@ -196,7 +196,7 @@ class SearchView(View):
         return None if method in (None, "none") else f"{method}, by the supernet"
 
     def _limits_kept(self) -> str | None:
-        """What the final network costs, where there are limits on it."""
+        """The final network's costs in short, where there are limits on them."""
         fit = self._fit
         return None if fit is None else in_short(fit.limits, fit.cost, fit.fits, len(fit.given_up))
 
@@ -206,7 +206,7 @@ class SearchView(View):
         return None if scoring in (None, "weights") else scoring
 
     def _images(self) -> int | None:
-        """How many images train the weights: those that do not validate."""
+        """The number of images that train the weights: those that do not validate."""
         validation = self.epochs.scores.get("validation")
         share = pick(self.info.config, "data.architecture_share")
         if validation is None or not isinstance(share, float) or not 0 < share < 1:

@@ -152,7 +152,7 @@ class WatchServer(ThreadingHTTPServer):
             super().process_request_thread(request, client_address)
         finally:
             timer.cancel()
-            self.shutdown_request(request)  # also if the timer could not be started
+            self.shutdown_request(request)  # Needed even if the timer could not be started.
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

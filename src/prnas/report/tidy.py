@@ -109,7 +109,7 @@ def _candidates(record: CycleRecord, start: Row) -> Iterator[Row]:
 
 
 def _measured(evidence: Evidence | None, role: Role, edge: int, size: int) -> list[Row]:
-    """What each candidate of an edge is worth, with standard errors, as far as it was measured."""
+    """The worth of each candidate of an edge, with standard errors, as far as it was measured."""
     rows: list[Row] = [{} for _ in range(size)]
     for name, cells in (
         ("worth", evidence.removal if evidence else {}),

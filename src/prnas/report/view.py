@@ -121,7 +121,7 @@ class View(ABC):
 
     def __init__(self, info: RunInfo) -> None:
         self.info = info
-        self.genotype: Genotype | None = None  # as far as it is known
+        self.genotype: Genotype | None = None  # The genotype, as far as it is known.
         self.ended = False
         self.planned = 0  # epochs that the run will have, as far as it is known
         self.epochs = Epochs()

@@ -58,7 +58,7 @@ def retrain(
 
 
 def _trainable(given: Genotype | SearchResult | str | Path) -> Trainable:
-    """What to train; of a search's result with the images of the search."""
+    """The network to train; for a search's result, with the images of the search."""
     if isinstance(given, SearchResult):
         images = given.config.data.model_dump() if given.config else None
         return Trainable(given.genotype, {"kind": "cells"}, images)

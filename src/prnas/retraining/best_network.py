@@ -11,7 +11,7 @@ from prnas.runs.records import Score
 
 
 class _Best(BaseModel):
-    """What a checkpoint says of it."""
+    """The best epoch as a checkpoint stores it."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 

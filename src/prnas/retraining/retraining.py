@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from prnas.config.retrain import RetrainConfig
 from prnas.config.sections import LAST_EPOCHS
 from prnas.data.augment_mixup import Mixed, mixup
-from prnas.data.dataset import DataSet, Images, validation_part
+from prnas.data.dataset import DataSet, Images, validation_split
 from prnas.io.errors import UserError
 from prnas.models.card import MOST_VALUES, ModelCard, values_inside
 from prnas.models.model import FOLDER, Model, is_saved, network_of, save_model
@@ -47,7 +47,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
     config_type = RetrainConfig
     weights_part = "training"
     epoch_type = "training"
-    uses_test_part = True
+    uses_test_images = True
     memory_advice = "in a new run, set batch.min, channels or cells lower."
     not_finite_advice = (
         "In a new run, try a smaller training.lr or gradient_norm; and look at the data."
@@ -63,8 +63,8 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         self.loss = Loss(self.config.training.label_smoothing, self._class_weights())
         if self.config.compute.compile:
             network = self.state.network
-            parts = network.cells if isinstance(network, Network) else network.blocks
-            for cell in parts:  # the whole network takes minutes to compile
+            blocks = network.cells if isinstance(network, Network) else network.blocks
+            for cell in blocks:  # the whole network takes minutes to compile
                 cell.compile(dynamic=True)
 
     @classmethod
@@ -308,7 +308,7 @@ def split_images(config: RetrainConfig, data: DataSet) -> tuple[Tensor, Tensor]:
     if not config.data.validation:
         return indices, indices[:0]
     generator = torch_generator(config.seed, "validation")
-    return validation_part(data.train.labels, indices, config.data.validation, generator)
+    return validation_split(data.train.labels, indices, config.data.validation, generator)
 
 
 def _weights_in_words(data: DataSet, weights: Tensor) -> str:

@@ -56,7 +56,7 @@ class RetrainState(RunState):
         if training.keep == "best":
             self.best = BestNetwork(copy.deepcopy(self.current_network).requires_grad_(False))
         self.errors: list[float] = []  # test errors of the last epochs
-        self.validation: Score | None = None  # of the last epoch that was validated
+        self.validation: Score | None = None  # The score of the last validated epoch.
         self.trained: TrainedRecord | None = None  # after the last epoch
         if saved is not None:
             self.errors = validated(TypeAdapter(list[float]), saved["errors"], "errors")

@@ -1,4 +1,4 @@
-"""What a run is given to work with."""
+"""The context of a run: its config, images, folder, processes, and those who watch it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What `prnas doctor` knows of a machine, and what follows from it. Light: values only."""
+"""The facts that `prnas doctor` reports, and the findings and advice from them. Only values."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -60,7 +60,7 @@ class Torch:
     built_for: str
     devices: tuple[Device, ...] = ()
     bfloat16: str | None = None
-    """What became of a computation in bfloat16: "works", or how it ended; none if not tried."""
+    """The outcome of a computation in bfloat16: "works", or how it failed; none if not tried."""
     problem: str | None = None
 
     def has(self, kind: str) -> bool:
@@ -69,7 +69,7 @@ class Torch:
 
 @dataclass(frozen=True)
 class Folder:
-    """Where something is written; the nearest parent counts for a folder that is not there."""
+    """A folder for output; the nearest parent counts for one that is not there."""
 
     role: Literal["runs", "data", "temporary files"]
     path: str
@@ -129,7 +129,7 @@ class Finding:
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """What works here, and what does not."""
+    """The abilities of prnas on this machine, each with whether it works."""
     torch = facts.torch
     unfit = [package for package in facts.packages if not package.fits]
     wrong = ", ".join(f"{package.name} {package.version or 'is missing'}" for package in unfit)
@@ -171,7 +171,7 @@ def healthy(facts: Facts) -> bool:
 
 
 def advice(facts: Facts) -> list[str]:
-    """What to do about it, the most important first."""
+    """Advice on the problems of this machine, the most important first."""
     lines: list[str] = []
     unfit = [package for package in facts.packages if not package.fits]
     if unfit:

@@ -102,7 +102,7 @@ class Validating:
 
 
 class _EpochTable:
-    """What the epochs of a result can be shown as."""
+    """The epochs of a result as rows and as a data frame."""
 
     __slots__ = ()
     epochs: tuple[EpochRecord, ...]

@@ -71,7 +71,7 @@ def examine(runs: Path, data_root: Path | None = None) -> Facts:
 
 
 def required_packages(distribution: str = "prnas") -> tuple[Package, ...]:
-    """What a distribution requires, without its extras; empty if it was not installed by pip."""
+    """The packages that a distribution requires, without extras; none if pip did not install it."""
     from packaging.requirements import Requirement
 
     try:
@@ -127,7 +127,9 @@ def _processor() -> Processor:
     cores = os.cpu_count() or 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else cores
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    return Processor(name, cores, usable, tuple(one for one in FEATURES if one in words), load)
+    return Processor(
+        name, cores, usable, tuple(feature for feature in FEATURES if feature in words), load
+    )
 
 
 def _memory() -> Memory | None:
@@ -179,7 +181,7 @@ def _try_bfloat16() -> str | None:
     if sys.platform != "linux":
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads, which the copy does not use
+        warnings.simplefilter("ignore")  # Warnings of threads, which the copy does not use.
         child = os.fork()
     if child == 0:
         code = 1

@@ -37,7 +37,7 @@ class Siblings:
         """End what this process started: without the first process, they would wait in vain."""
         for child in self.children:
             with suppress(OSError):
-                child.kill()  # also ends one that was stopped
+                child.kill()  # SIGKILL ends even one that was stopped.
         for child in self.children:
             with suppress(subprocess.TimeoutExpired):
                 child.wait(_REAP)

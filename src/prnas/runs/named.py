@@ -28,7 +28,7 @@ C = TypeVar("C", bound=RunConfig)
 
 @dataclass(frozen=True)
 class Trainable:
-    """What to train: a genotype, or none of a plain network; keys of the config's `network`.
+    """A network to train: its genotype, none if it is plain; values of the config's `network`.
 
     `data` has the images of the run that it comes from, if it does.
     """
@@ -115,7 +115,7 @@ def _unfinished(folder: Path) -> UserError:
 def ended_without_images(folder: Path, task: str) -> bool:
     """Whether a run of a task has its result, and its images would have to be downloaded."""
     run = _config_in(folder)
-    by_table = isinstance(run, SearchConfig) and run.searcher.by_table  # which needs no images
+    by_table = isinstance(run, SearchConfig) and run.searcher.by_table  # A table needs no images.
     if run.task != task or by_table:
         return False
     result = folder / (MODEL if isinstance(run, RetrainConfig) else GENOTYPE)

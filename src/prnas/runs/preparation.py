@@ -111,10 +111,10 @@ def check_same(name: str, state: Mapping[str, Any], digest: str) -> None:
         )
 
 
-def digest_of(parts: Sequence[Images], class_names: Sequence[str], numbers: Normalization) -> str:
+def digest_of(splits: Sequence[Images], class_names: Sequence[str], numbers: Normalization) -> str:
     """A checksum of the images: of every pixel in memory, and of the mean colours in any case."""
     data = hashlib.sha256(json.dumps([list(class_names), numbers.mean, numbers.std]).encode())
-    for images in parts:
+    for images in splits:
         data.update(json.dumps([len(images), images.shape]).encode())
         data.update(images.labels.to(torch.int64).numpy().tobytes())
         if isinstance(images, InMemory):

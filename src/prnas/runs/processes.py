@@ -110,7 +110,7 @@ class Processes:
         return box[0]
 
     def from_first(self, act: Callable[[], R]) -> R:
-        """What `act` returns in the first process, or its failure, on all of them."""
+        """Run `act` in the first process; return its value, or raise its failure, in all."""
         value, failure = None, None
         if self.rank == 0:
             try:

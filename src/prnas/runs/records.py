@@ -14,7 +14,7 @@ from prnas.config.choices import Execution, Scoring
 from prnas.space.costs import CostKind
 from prnas.space.genotype import Role
 
-Count = Annotated[int, Field(ge=1)]  # where counting starts at 1
+Count = Annotated[int, Field(ge=1)]  # A number that is counted from 1.
 
 
 class FrozenRecord(BaseModel):
@@ -95,7 +95,7 @@ class BatchRecord(FrozenRecord):
 
 
 class ExecutionRecord(FrozenRecord):
-    """How the supernet is computed after the given step (of its epoch), as was measured."""
+    """The execution of the supernet after the given step (of its epoch), chosen by measurement."""
 
     type: Literal["execution"] = "execution"
     cycle: Count
@@ -220,7 +220,7 @@ class GivenUpEdge(FrozenRecord):
 
 
 class FitRecord(FrozenRecord):
-    """What limits on the final network made of the genotype.
+    """The effect of limits on the final network: the genotype's costs with and without them.
 
     Costs are `params`, `macs` and `latency`, in nanoseconds (0 without a table). `own` is the
     genotype that the search would have chosen without limits; where nothing `fits`, it stays.
@@ -270,7 +270,7 @@ class TruthRecord(FrozenRecord):
 class StartedFrom(FrozenRecord):
     """The trained model whose weights a training started with, and what did not come from it."""
 
-    model: str  # as it was named
+    model: str  # The model's name, as it was given.
     weights_sha256: str
     new: list[str]  # parts with weights of their own, such as "classifier"
 
@@ -288,8 +288,8 @@ class TrainedRecord(FrozenRecord):
     confusion: list[list[int]]
     seconds: float  # duration of the whole training
     started_from: StartedFrom | None = None
-    class_weights: list[float] | None = None  # of the loss, if classes had any
-    validation: Score | None = None  # of the saved model, if there was a validation part
+    class_weights: list[float] | None = None  # Weights of classes in the loss, if there were any.
+    validation: Score | None = None  # Score of the saved model on the validation images, if any.
     kept_epoch: Count | None = None  # the epoch of the saved weights, if it was chosen
 
 

@@ -41,7 +41,7 @@ class RecordsFile:
         return bytes(self._content)
 
     def state(self) -> dict[str, Any]:
-        """How much there is, and its checksum."""
+        """The size and the checksum of the file, for a checkpoint."""
         return {"size": len(self._content), "sha256": self._hash.hexdigest()}
 
     def write(self, line: bytes) -> None:

@@ -49,7 +49,7 @@ class Run(ABC, Generic[C, S, R]):
     config_type: ClassVar[type[Any]]
     weights_part: ClassVar[str]  # the part of a step whose images make up an epoch
     epoch_type: ClassVar[Literal["epoch", "training"]]  # the type of its epochs' records
-    uses_test_part: ClassVar[bool] = False  # then it must not change before the run is resumed
+    uses_test_images: ClassVar[bool] = False  # then it must not change before the run is resumed
     memory_advice: ClassVar[str]  # what a user may try when memory runs out
     not_finite_advice: ClassVar[str]  # what may help when numbers are not finite
     validation_batch = 1
@@ -63,7 +63,7 @@ class Run(ABC, Generic[C, S, R]):
         self.epoch_images = len(self.indices[self.weights_part])
         used = torch.cat(list(self.indices.values())).sort().values
         self.normalization = normalization(data.train, used)
-        compared = [data.train, data.test] if self.uses_test_part else [data.train]
+        compared = [data.train, data.test] if self.uses_test_images else [data.train]
         self.data_digest = digest_of(compared, data.class_names, self.normalization)
         if checkpoint is not None:
             check_same("data", checkpoint.state, self.data_digest)
@@ -177,7 +177,7 @@ class Run(ABC, Generic[C, S, R]):
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise faults.out_of_memory(self) from None  # where no smaller batch helps
+            raise faults.out_of_memory(self) from None  # No smaller batch helps.
 
     def save(self) -> None:
         """Write a checkpoint of the whole state; only the first process writes."""

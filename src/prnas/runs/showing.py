@@ -30,8 +30,8 @@ def epoch_rows(epochs: Iterable[EpochRecord]) -> Iterator[dict[str, Any]]:
             "total_epoch": record.total_epoch,
             "grace": record.grace,
         }
-        for part, score in record.scores.items():
-            row |= {f"{part}_accuracy": score.accuracy, f"{part}_loss": score.loss}
+        for name, score in record.scores.items():
+            row |= {f"{name}_accuracy": score.accuracy, f"{name}_loss": score.loss}
         yield row | {
             "learning_rate": record.lr,
             "batch_size": record.batch,

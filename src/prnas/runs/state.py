@@ -77,7 +77,7 @@ class EpochProgress:
     seconds: dict[str, float]
     memory: float = 0.0  # peak, in bytes
     lr: float = 0.0  # learning rate of the last step
-    architecture_lr: float | None = None  # that of the last architecture step
+    architecture_lr: float | None = None  # The rate of the last architecture step.
 
     @property
     def total(self) -> float:

@@ -1,4 +1,4 @@
-"""How long a run will still take, from the speed of what is done."""
+"""The estimated time until a run ends, from the speed of its finished work."""
 
 from collections.abc import Sequence
 

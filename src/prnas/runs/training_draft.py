@@ -1,4 +1,4 @@
-"""What a training is told: cells, a recipe, images. Light: it imports no torch."""
+"""The draft of a training's config, from cells, a recipe and images. Light: without torch."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ def training_draft(
     draft = named.draft_of(given, (), RetrainConfig)
     settings = trainable.put_into(draft.to_data())
     if trainable.any_size and "network.cells" in draft.open:
-        settings["network"]["cells"] = AUTO  # As many blocks as the images allow.
+        settings["network"]["cells"] = AUTO  # The images decide the number of blocks.
     if inherited:
         keys = INHERITED if draft.open else (*INHERITED, *INHERITED_SIZES)
         settings["data"] |= {key: inherited[key] for key in keys}

@@ -1,4 +1,4 @@
-"""What all searchers have: they ask for cells and are told scores, and can be saved at any time."""
+"""The base of all searchers, which propose cells, learn from scores, and can be saved anytime."""
 
 import copy
 import math
@@ -60,10 +60,10 @@ class Searcher(ABC):
     def __init__(self, space: CellSpace, generator: Random) -> None:
         self.space, self.generator = space, generator
         self.num_evaluations = 0
-        self.best: Evaluated | None = None  # of equals, the first
+        self.best: Evaluated | None = None  # The first of equals.
         self._best_share = 0.0  # a score by more of an evaluation is better than any by less
         self._proposal: Proposal | None = None
-        # Of the choices that made the cell asked for last, where a policy makes them.
+        # The entropy of the choices that made the cell asked for last, where a policy makes them.
         self.entropy: float | None = None
 
     def ask(self) -> Genotype:
@@ -95,7 +95,7 @@ class Searcher(ABC):
 
     @property
     def num_settled(self) -> int:
-        """How many of the next proposals are the same whatever the scores of the others are."""
+        """The number of next proposals that are the same whatever the scores of the others are."""
         return 1
 
     def upcoming(self, most: int) -> list[Proposal]:
@@ -142,7 +142,7 @@ class Searcher(ABC):
         self._load_own(state)
 
     def _own_state(self) -> dict[str, Any]:
-        """What this kind of searcher remembers, by names that no other field has."""
+        """The memory of this kind of searcher, by names that no other field has."""
         return {}
 
     def _load_own(self, state: Mapping[str, Any]) -> None:  # noqa: B027 - it may have nothing

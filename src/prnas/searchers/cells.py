@@ -24,7 +24,7 @@ class Edit:
 
     role: Role
     node: int  # its number in the cell, from 0
-    slot: int  # which of the node's edges
+    slot: int  # The edge's position among the node's edges.
     edge: Edge
 
     def apply(self, genotype: Genotype) -> Genotype:

@@ -52,7 +52,7 @@ class SuccessiveHalving(Searcher):
         self._scored.append(evaluated)
         if self._waiting:
             return
-        ranked = sorted(self._scored, key=lambda cell: -cell.score)  # of equals, the first
+        ranked = sorted(self._scored, key=lambda cell: -cell.score)  # Stable: the first of equals.
         self._scored = []
         if self.rung + 1 == self.rungs:
             self.rung = 0

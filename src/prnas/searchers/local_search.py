@@ -26,8 +26,8 @@ class LocalSearch(Searcher):
         super().__init__(space, generator)
         self.move: Move = move
         self.evaluated_cells: dict[Genotype, Evaluated] = {}
-        self.here: Evaluated | None = None  # where it stands
-        self.num_optima = 0  # that it has left
+        self.here: Evaluated | None = None  # The present cell.
+        self.num_optima = 0  # The number of local optima that it has left.
         # The neighbours that are still to be looked at, the next last; and the best so far.
         self._left: list[Genotype] = []
         self._best_neighbour: Evaluated | None = None

@@ -10,7 +10,7 @@ from prnas.searchers.cells import CellSpace, EdgeKey
 from prnas.space.genotype import Cell, Edge, Genotype, Node
 from prnas.space.shape import Role
 
-_BETAS, _EPSILON = (0.9, 0.999), 1e-8  # of Adam
+_BETAS, _EPSILON = (0.9, 0.999), 1e-8  # Constants of Adam.
 _START = 1e-3  # deviation of the first logits
 
 
@@ -33,7 +33,7 @@ class Reinforce(Searcher):
         }
         self._means = {key: [0.0] * len(values) for key, values in self.logits.items()}
         self._squares = {key: [0.0] * len(values) for key, values in self.logits.items()}
-        self._sum = self._weight = 0.0  # of the moving average
+        self._sum = self._weight = 0.0  # Sum and weight of the moving average.
 
     def probabilities(self, key: EdgeKey) -> list[float]:
         """Of the operations on an edge, should it be in the cell."""

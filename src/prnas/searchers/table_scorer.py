@@ -16,7 +16,7 @@ class TableScorer:
     def __init__(self, data: str = "cifar10") -> None:
         suffix = next(data_set.suffix for data_set in DATA_SETS if data_set.name == data)
         self._scores = table.column(f"e12_val_{suffix}")
-        self.images = EPOCHS * _TRAINED_ON[data]  # that the training of a cell saw
+        self.images = EPOCHS * _TRAINED_ON[data]  # Images that the training of a cell saw.
 
     def score(self, genotype: Genotype) -> float:
         index = index_of(genotype)

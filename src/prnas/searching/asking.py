@@ -43,7 +43,7 @@ def make_searcher(settings: SearcherConfig, space: CellSpace, seed: int) -> Sear
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What evaluations take: images, trained on or looked at, and steps, batches of them."""
+    """The cost of evaluations: images, trained on or looked at, and steps, batches of them."""
 
     images: int
     steps: int
@@ -64,7 +64,7 @@ class Asking:
     ) -> None:
         """`saved`: go on from the `state` of another."""
         self.searcher, self.budget, self._cost = searcher, budget, cost
-        self.seconds, self.spent = 0.0, Cost(0, 0)  # of all evaluations so far
+        self.seconds, self.spent = 0.0, Cost(0, 0)  # Totals of all evaluations so far.
         if saved is not None:
             self.seconds = float(saved["seconds"])
             self.spent = Cost(int(saved.get("images", 0)), int(saved.get("steps", 0)))

@@ -1,4 +1,4 @@
-"""How many images a cell gets right, with the weights that a supernet shares."""
+"""The accuracy of a cell with the weights that a supernet shares."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ def num_correct(
     batches: Iterable[Batch],
     calibration: Sequence[Tensor] = (),
 ) -> int:
-    """How many images a cell gets right.
+    """The number of images that a cell gets right.
 
     Normalised by the statistics of their batches; or by those of `calibration`, batches of other
     images, if there are any.

@@ -1,4 +1,4 @@
-"""What scores cells one by one, where no supernet does: a table, a short training, a proxy."""
+"""Scorers of cells one by one, without a supernet: a table, a short training, a proxy."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -35,14 +35,14 @@ class CellScorer(ABC):
 
     digest: str | None = None
     measure: str | None = None  # what a score is, if it is no accuracy
-    signals = Signals()  # that stop a training at a step's end
+    signals = Signals()  # Signals that stop a training at a step's end.
 
     def __init__(self, config: SearchConfig) -> None:
         self.config = config
 
     @abstractmethod
     def cost(self, proposal: Proposal) -> Cost:
-        """What an evaluation takes."""
+        """The cost of an evaluation."""
 
     @abstractmethod
     def score(self, proposal: Proposal, number: int) -> float:
@@ -53,11 +53,11 @@ class CellScorer(ABC):
 
     @property
     def num_at_once(self) -> int:
-        """How many evaluations can be under way at the same time."""
+        """The number of evaluations that can be under way at the same time."""
         return 1
 
     def proxies(self) -> Proxies | None:
-        """What tells the proxies of cells, if there are images."""
+        """The calculator of cells' proxies, if there are images."""
         return None
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
@@ -175,7 +175,7 @@ def _without(section: Any, *names: str) -> dict[str, Any]:
 class ShortTraining(Retraining):
     """A training that is scored on held-out images of the training part, and never tested."""
 
-    uses_test_part = False
+    uses_test_images = False
 
     def __init__(self, context: RunContext[RetrainConfig], held_out: Tensor) -> None:
         super().__init__(context)
@@ -214,7 +214,7 @@ def make_scorer(config: SearchConfig, say: Callable[[str], None]) -> CellScorer:
         case "training":
             if config.compute.devices == 1:
                 return TrainingScorer(config, say)
-            from prnas.searching.training_pool import TrainingPool  # which knows this file
+            from prnas.searching.training_pool import TrainingPool  # It imports this file.
 
             return TrainingPool(config, say)
         case "proxy":

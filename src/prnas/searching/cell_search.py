@@ -143,7 +143,7 @@ class CellSearch:
         )
         self.genotype: Genotype | None = None  # at the end
         self.elapsed = 0.0  # seconds of earlier sessions
-        self.records: list[Record] = []  # of a search that has no folder
+        self.records: list[Record] = []  # The records of a search that has no folder.
         if saved is not None:
             self.elapsed = float(saved["elapsed"])
             if saved["genotype"] is not None:

@@ -32,7 +32,7 @@ class CurvatureStop:
 
     def __init__(self, search: "Search", saved: Mapping[str, Any] | None) -> None:
         self.search = search
-        # Of each measurement, its value and what stood for the architecture weights.
+        # The value of each measurement, and the weights that were judged at it.
         self.values: list[float] = [float(value) for value in (saved or {}).get("values", [])]
         self.weights: list[dict[Role, CellWeights]] = list((saved or {}).get("weights", []))
         if len(self.values) != len(self.weights):
@@ -43,7 +43,7 @@ class CurvatureStop:
         return self.search.config.evidence.curvature_stop > 0
 
     def add(self, value: float | None, weights: dict[Role, CellWeights]) -> None:
-        """What was measured after the epoch under way, if anything was."""
+        """Add the curvature after the present epoch, if it was measured, and the weights there."""
         if self.wanted and value is not None:
             self.values.append(value)
             self.weights.append(weights)

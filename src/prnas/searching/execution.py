@@ -82,7 +82,7 @@ def _checked(way: object) -> Execution:
 
 
 class SupernetExecution:
-    """How the supernet of a search is computed, step by step."""
+    """The choice of the supernet's execution in a search, step by step."""
 
     def __init__(self, search: "Search", saved: Mapping[str, Any] | None) -> None:
         self.search = search

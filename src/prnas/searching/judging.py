@@ -51,7 +51,7 @@ class Judging:
         self.search, self.config, self.pools = search, config, pools
         self.edge_weights = edge_weights
         self.last = number == len(config.schedule.cycles) - 1
-        self.no_zero = self.last and pools.shape.reads == "two"  # where it cannot be chosen
+        self.no_zero = self.last and pools.shape.reads == "two"  # Genotypes have no zero there.
         self.keep = 1 if self.last else cycle.survivors
         self.scoring: Scoring = config.architecture.scoring
         scores = RELAXATIONS[config.architecture.relaxation]
@@ -95,7 +95,7 @@ class Judging:
         self.worths = self._worths()
 
     def _passes(self, key: EdgeKey) -> int:
-        """How many passes an edge takes."""
+        """The number of passes that an edge takes."""
         if self.eliminations:
             return self.eliminations[key].num_passes
         pruned = len(self._candidates(key)) > self.keep

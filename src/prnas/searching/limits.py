@@ -14,7 +14,7 @@ MOST_NAMED = 3
 
 
 def final_costs(config: SearchConfig, data: DataSet) -> Costs | None:
-    """What operations cost in the network that the cells are for, if the search has to know."""
+    """The costs of operations in the final network, if the search has to know them."""
     if not config.counts_costs:
         return None
     channels, height, width = data.shape

@@ -42,7 +42,7 @@ class Measuring:
 
     @property
     def num_passes(self) -> int:
-        """How many sets of candidates were left out."""
+        """The number of sets of candidates that were left out."""
         return sum(bool(removed) for removed in self._losses)
 
     @property

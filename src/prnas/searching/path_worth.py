@@ -105,7 +105,7 @@ class PathJudge:
         paths = [[path for path, omitted in group if omitted is None] for group in groups]
         rows = torch.tensor([loss[:number] for loss in losses], dtype=torch.float64)
         rows = rows - rows.mean(1, keepdim=True)
-        # Which candidates a path has, less how often its group has them.
+        # Whether a path has a candidate (1 or 0), less its mean in the path's group.
         columns = [
             torch.tensor(
                 [[path[role][edge] == index for path in group] for group in paths],

@@ -217,7 +217,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         return {**super().more_state(), **self.execution.state(), **own}
 
     def epoch_work(self) -> list[float]:
-        """What is over is not counted any more; what is to come follows from the present pools."""
+        """The relative cost of each epoch: 0 in past cycles, then as the present pools tell."""
         number, pools = self.state.position.cycle, self.state.supernet.pools
         if self.state.position.done:
             return []

@@ -37,7 +37,7 @@ class SearchState(RunState):
         self.decisions = Random(config.seed)
         self.genotype: Genotype | None = None  # after the last cycle
         self.derived: Genotype | None = None  # what the last epoch that could would have derived
-        self.choice: CellChoice | None = None  # of a searcher, after the last epoch
+        self.choice: CellChoice | None = None  # The searcher's choice, after the last epoch.
         self.saved_choice: dict[str, Any] | None = saved.get("choice") if saved else None
         network = config.network
         pools = Pools.initial(network.nodes, config.space.initial_pool, network.shape)
@@ -77,13 +77,13 @@ class SearchState(RunState):
         return self.config.schedule.cycles[self.position.cycle]
 
     def shape(self, cycle: Cycle) -> tuple[int, int, int]:
-        """Cells and channels of the supernet in a cycle, and the parts of these."""
+        """Cells and channels of the supernet in a cycle, and the divisor of partial channels."""
         network = self.config.network
-        parts = cycle.partial_channels or network.partial_channels
-        return cycle.cells or network.cells, cycle.channels or network.channels, parts
+        partial = cycle.partial_channels or network.partial_channels
+        return cycle.cells or network.cells, cycle.channels or network.channels, partial
 
     def _build(self, pools: Pools) -> Supernet:
-        cells, channels, parts = self.shape(self.cycle)
+        cells, channels, partial = self.shape(self.cycle)
         supernet = build_supernet(
             pools,
             channels,
@@ -93,7 +93,7 @@ class SearchState(RunState):
             output=self.config.network.output,
             relaxation=make_relaxation(self.config.architecture),
             recompute=self.config.compute.recompute,
-            partial_channels=parts,
+            partial_channels=partial,
             generator=self.generators["weights"],
         )
         return supernet.to(self.processes.device, self.processes.dtype)

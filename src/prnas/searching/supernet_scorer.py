@@ -88,7 +88,7 @@ class CellChoice:
             half = search.indices["architecture"]
             self.proxies = Proxies(config, search.data, half, search.normalization)
         self.finalists: list[Evaluated] = []  # the best so far
-        self.scores: list[float] = []  # of the finalists, on the whole half
+        self.scores: list[float] = []  # Scores of the finalists, on the whole half.
         if saved is not None:
             self.finalists = [Evaluated.from_json(cell) for cell in saved["finalists"]]
             self.scores = [float(score) for score in saved["scores"]]
@@ -140,7 +140,7 @@ class CellChoice:
 
 
 def decision_for(pools: Pools, genotype: Genotype) -> Decision:
-    """What leaves a cell's operations on their edges, and the first on those that it has not."""
+    """The decision that keeps a genotype's operations, and first candidates on its unused edges."""
     cells: dict[Role, CellChange] = {}
     for role in pools.roles:
         chosen = {(state, edge.input): edge.op for state, edge in genotype.cell(role).edges}

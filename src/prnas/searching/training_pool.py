@@ -30,7 +30,7 @@ class TrainingPool(TrainingScorer):
     def __init__(self, config: SearchConfig, say: Callable[[str], None]) -> None:
         self._size = config.compute.devices
         self._waiting: list[tuple[Proposal, int]] = []
-        self._scores: dict[int, float] = {}  # of evaluations that are over, by number
+        self._scores: dict[int, float] = {}  # Scores of finished evaluations, by number.
         self._trainers: list[_Trainer] = []
         super().__init__(_alone(config), say)
         # The config of the run says what its user chose.
@@ -91,7 +91,7 @@ class _Trainer:
         # `spawn`: a copy of a process that runs PyTorch's threads could hang.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.number: int | None = None  # of the evaluation under way
+        self.number: int | None = None  # The number of the evaluation under way.
         gpu = index % torch.cuda.device_count() if device_type == "cuda" else None
         self._process = context.Process(
             target=_train, args=(theirs, config.to_data(), gpu), daemon=True
@@ -127,7 +127,7 @@ class _Trainer:
 
 
 def _train(connection: Connection, data: dict[str, Any], gpu: int | None) -> None:
-    """What a process does, until its parent ends it or is gone."""
+    """The loop of a training process, until its parent ends it or is gone."""
     end_with_parent()
     if gpu is not None:  # before CUDA is used for the first time
         os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)

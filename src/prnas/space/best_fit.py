@@ -44,7 +44,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class _Trail:
-    """What a state has taken, newest first."""
+    """The options that a state has taken, as a linked list, newest first."""
 
     group: int
     slot: int
@@ -89,7 +89,7 @@ def least_cost(groups: Sequence[Group], kind: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Pruning:
-    """What rules states out: what the rest costs at least, and adds to the value at most."""
+    """The bounds that rule states out: least cost of the rest, and the most value that it adds."""
 
     least: Sequence[Sequence[Sequence[int]]]  # by kind, slot and number still to take
     ahead: Sequence[Sequence[int]]  # by slot and number, in units of priced values

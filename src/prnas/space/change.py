@@ -56,7 +56,7 @@ class CellChange:
 class Change:
     """The change of all kinds of cell at the end of a cycle."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # Holds for the values within, too.
     normal: CellChange
     reduction: CellChange | None = None
 

@@ -1,4 +1,4 @@
-"""What operations cost in a final network: parameters, multiply-accumulates, latency.
+"""Costs of operations in a final network: parameters, multiply-accumulates, latency.
 
 Costs add up over operations: those on an edge are in every cell of a role, at its channels and
 image size, and the rest of a network costs the same whatever its operations are.

@@ -18,7 +18,7 @@ class Estimate:
 
     @property
     def p(self) -> float:
-        """How often chance alone brings a mean this far from 0: Student's t, two-sided."""
+        """The probability of a mean this far from 0 by chance alone: Student's t, two-sided."""
         if self.number < 2:
             return 1.0
         if self.error == 0:

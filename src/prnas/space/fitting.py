@@ -24,7 +24,7 @@ from prnas.space.shape import Output, Role
 from prnas.space.worth import EdgeWorth
 
 Amounts = tuple[int, ...]
-_UNITS = 1 << 40  # of the greatest strength: values are whole numbers, so that sums are exact
+_UNITS = 1 << 40  # The greatest strength as a whole number: sums of whole numbers are exact.
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class GivenUp:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What limits made of a genotype.
+    """The costs and strengths of two genotypes: the one taken under limits, and the unlimited one.
 
     `own` is what the search would have chosen, with its cost and total strength; `cost` and
     `strength` are those of the genotype that was taken. `smallest` has, where nothing fits, the
@@ -160,7 +160,7 @@ class _Problem:
             for shape in (pools.shape,)
             for state in shape.nodes(pools.cell(role).num_nodes)
         ]
-        # Of skips, at least as many as the pools leave no other choice about.
+        # The limit of skips is at least the number that the pools leave no choice about.
         self.max_skips: dict[Role, int] = {
             role: max(most, self._least_skips(role)) for role, most in max_skips.items()
         }
@@ -316,7 +316,7 @@ def in_short(
 
 
 def in_words(fit: Fit) -> list[str]:
-    """What a person should know of it, a sentence a line."""
+    """A summary of a fit for people, a sentence a line."""
     too_much = fit.limits.exceeded(fit.own_cost)
     if not too_much:
         costs = [shown(kind, fit.cost.of(kind)) for kind in fit.limits.kinds]

@@ -141,7 +141,7 @@ class Cell:
 
 
 def _problems_of_two(number: int, state: int, node: Node, repeated: bool) -> Iterable[str]:
-    """What is wrong with a node that reads two states, or the only one there is."""
+    """The problems of a node that should read two states, or the only one there is."""
     if len(node) != min(state, 2):
         yield f"nodes[{number}] must be " + ("two edges" if state > 1 else "one edge")
         return
@@ -160,7 +160,7 @@ def _problems_of_two(number: int, state: int, node: Node, repeated: bool) -> Ite
 
 
 def _problems_of_all(number: int, state: int, node: Node) -> Iterable[str]:
-    """What is wrong with a node that reads every state before it."""
+    """The problems of a node that should read every state before it."""
     inputs = [edge.input for edge in node]
     if inputs != list(range(state)):
         rule = "must have an edge from every state before it, in their order"
@@ -171,7 +171,7 @@ def _problems_of_all(number: int, state: int, node: Node) -> Iterable[str]:
 class Genotype:
     """The cells that a whole network repeats: a normal one and, unless all are, a reduction."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # Holds for the values within, too.
     normal: Cell
     reduction: Cell | None = None
 

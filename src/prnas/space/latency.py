@@ -50,7 +50,7 @@ class LatencyTable:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a table was made from: medians and quartiles in nanoseconds, for the curious."""
+    """A measurement behind a table's number: median and quartiles in nanoseconds, for people."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
     repeats: int

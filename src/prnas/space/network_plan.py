@@ -40,18 +40,18 @@ def num_stem_channels(channels: int, stem: Stem = "cifar", shape: CellShape = DA
 
 
 def output_widths(genotype: Genotype, output: Output) -> dict[Role, int]:
-    """How many times their channels the outputs of a genotype's cells have."""
+    """The factors by which the outputs of a genotype's cells are wider than the cells' channels."""
     return {role: width(output, len(genotype.cell(role).concat)) for role in genotype.roles}
 
 
 def genotype_problems(genotype: Genotype, cells: int, output: Output, stem: Stem) -> list[str]:
-    """What is wrong with such a network of a genotype's cells."""
+    """The problems of such a network of a genotype's cells, as messages."""
     widest = max(output_widths(genotype, output).values())
     return check_network(genotype.shape, cells, widest, stem)
 
 
 def check_network(shape: CellShape, cells: int, widest: int = 1, stem: Stem = "cifar") -> list[str]:
-    """What is wrong with a network of so many cells of this shape, and outputs of this width."""
+    """The problems of a network of so many cells of this shape, with outputs of this width."""
     if shape.network == "darts":
         return []
     problems: list[str] = []

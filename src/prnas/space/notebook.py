@@ -1,4 +1,4 @@
-"""How genotypes and cells show themselves in a notebook.
+"""Representations of genotypes and cells in a notebook.
 
 Pictures are drawn elsewhere, by what knows cells and not the other way round: so the drawing is
 looked up by its name, and only when somebody looks.

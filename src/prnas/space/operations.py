@@ -102,13 +102,13 @@ def _agreement(own: Parameter, other: Parameter) -> float:
 
 
 def type_of(kind: type[Operation]) -> str:
-    """What files call the operations of a class: the default of its field `type`."""
+    """The name of a class of operations in files: the default of its field `type`."""
     return cast(str, {field.name: field.default for field in fields(kind)}["type"])
 
 
 @dataclass(frozen=True, slots=True)
 class Convolution(Operation):
-    """What is said of convolutions holds for all that derive from it.
+    """The base of convolutions; the rules about convolutions hold for all that derive from it.
 
     On every edge the best of them stays until the last cycle; a setting's limits bound them; `grow
     kernel` and `shrink kernel` apply; statistics count them and their kernel sizes.

@@ -98,7 +98,7 @@ class CellPools:
 class Pools:
     """The pools of all kinds of cell: the whole state of a search space under way."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # Holds for the values within, too.
     normal: CellPools
     reduction: CellPools | None = None
 
@@ -134,7 +134,7 @@ class Pools:
     def to_json(self) -> dict[str, Any]:
         data = _ADAPTER.dump_python(self, mode="json")
         cells: dict[str, dict[str, Any]] = {role: data[role] for role in self.roles}
-        if self.shape == DARTS:  # as it was before there were others
+        if self.shape == DARTS:  # Files of this shape are older than the field.
             for cell in cells.values():
                 del cell["shape"]
         return cells

@@ -29,7 +29,7 @@ def resnet_name(blocks: int) -> str:
 
 
 def check_resnet(blocks: int) -> list[str]:
-    """What is wrong with a network of so many blocks."""
+    """The problems of a network of so many blocks, as messages."""
     if blocks >= 3 and blocks % 3 == 0:
         return []
     return [f"cells, which are a ResNet's blocks, must be a multiple of 3, got {blocks}"]

@@ -60,11 +60,11 @@ class Cycle:
 
     @property
     def survivors(self) -> int:
-        """How many candidates the pruning leaves on every edge."""
+        """The number of candidates that the pruning leaves on every edge."""
         return self.candidates - self.morphisms
 
     def problems(self) -> Iterable[str]:
-        """What is wrong with the cycle by itself."""
+        """The problems of the cycle by itself, as messages."""
         bounds: list[tuple[str, object, int, int]] = [
             ("epochs", self.epochs, 1, MOST_EPOCHS),
             ("grace_epochs", self.grace_epochs, 0, MOST_EPOCHS),
@@ -126,7 +126,10 @@ class Schedule:
             yield f"{where}: the last cycle adds no children, got morphisms = {last.morphisms}"
 
     def pool_problems(self, initial_size: int) -> list[str]:
-        """What cannot come true for pools of `initial_size`: sizes that they never reach."""
+        """Messages about cycles that should keep more candidates than the pools hold by then.
+
+        `initial_size` is the size of the first pools.
+        """
         sizes = [initial_size, *(cycle.candidates for cycle in self.cycles)]
         return [
             f"cycles[{number}]: {cycle.survivors} candidates are to stay, but the pools hold {size}"
@@ -140,7 +143,7 @@ class Schedule:
 
     @property
     def num_replacements(self) -> int:
-        """How many cycles add children: the most morphisms that can separate two operations."""
+        """The number of cycles that add children: the most morphisms between two operations."""
         return sum(cycle.morphisms > 0 for cycle in self.cycles)
 
 

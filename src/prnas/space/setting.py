@@ -81,7 +81,7 @@ INITIAL_POOL: tuple[Operation, ...] = (Pool("max", 3), Pool("avg", 3), Skip(), C
 class Setting:
     """A search space: limits for the morphisms, and the pool that every edge starts with."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # also of the values within
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT  # Holds for the values within, too.
     #: Name of the setting.
     name: str = "own"
     #: How far morphisms may go.

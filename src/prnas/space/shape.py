@@ -64,7 +64,7 @@ class CellShape:
             )
 
     def num_edges(self, state: int) -> int:
-        """How many edges a node, as a state, has in a genotype."""
+        """The number of edges of a node in a genotype; `state` is the node's number as a state."""
         return state if self.reads == "all" else min(state, 2)
 
     def nodes(self, num_nodes: int) -> range:
@@ -127,5 +127,5 @@ def check_reduction(shape: CellShape, reduction_shape: CellShape | None) -> None
 
 
 def width(output: Output, num_states: int) -> int:
-    """How many times its channels a cell's output has, made of so many nodes."""
+    """The factor by which a cell's output, made of so many nodes, is wider than its channels."""
     return num_states if output == "concat" else 1

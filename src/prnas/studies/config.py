@@ -93,7 +93,7 @@ def _recipe_data(value: Any) -> Any:
 
 
 class RetrainingConfig(Section):
-    """How the network of each row's cells is trained: the same way for all rows."""
+    """The training of the network of each row's cells, the same for all rows."""
 
     #: A recipe for a training, or a YAML file.
     recipe: Text = "retrain-quick"

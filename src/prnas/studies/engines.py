@@ -18,7 +18,7 @@ class Engine(Protocol):
 
     @property
     def num_slots(self) -> int:
-        """How many jobs can be under way at the same time; it may change."""
+        """The number of jobs that can be under way at the same time; it may change."""
         ...
 
     def start(self, task: Task) -> Slot | None:

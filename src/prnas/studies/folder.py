@@ -23,7 +23,7 @@ from prnas.studies.plan import Plan, Row, plain
 
 FORMAT, VERSION = "prnas-study", 1
 _MOST_BYTES = 2**26
-# Of a config, what says only how or where it is computed.
+# Sections of a config that say only how or where it is computed.
 _FREE = ("compute", "checkpoints", "description")
 
 

@@ -132,7 +132,7 @@ def _facts(folder: Path, plan: Plan) -> Facts:
 
 
 def _numbers_of_seeds(plan: Plan) -> str:
-    """How many each row has: '5', or '8-24'."""
+    """The number of seeds of each row, or the least and the most: '5', or '8-24'."""
     numbers = sorted({len(plan.units(row)) for row in plan.rows})
     return "-".join(str(number) for number in dict.fromkeys((numbers[0], numbers[-1])))
 
@@ -233,7 +233,7 @@ def _pair_data(pair: Pair, numbers: Mapping[str, int]) -> list[Any]:
 
 
 def _limits(plan: Plan, results: StudyResults) -> list[str]:
-    """What cannot be concluded: what was not shown, and what no study of this kind shows."""
+    """The limits of the conclusions in sentences: of this study, and of any study of its kind."""
     if not results.compares:
         return [
             "Nothing was trained. The errors here are those of supernets: they compare searches of "

@@ -43,7 +43,7 @@ class Row:
         """The cells of a seed, if they are known before anything runs."""
         if self.kind == "random":
             assert self.config is not None
-            # As far as the search could have come: one morphing step in each cycle that replaces.
+            # The search could have come so far: one morphing step in each cycle that replaces.
             steps = sum(cycle.morphisms > 0 for cycle in self.config.schedule.cycles)
             network = self.config.network
             looks = (network.nodes, network.shape, network.output)

@@ -38,7 +38,7 @@ ANSWER = 5.0  # Seconds that an address has to answer.
 CONNECT = 60.0  # Seconds that a cluster has to let us in.
 END = 60.0  # Seconds after which what does not end is left to itself.
 _LONGEST_FOLDER = 38  # Characters of a folder for sockets, whose whole path must have at most 107.
-# Of a Ray of our own. Jobs have their memory limits, and end by themselves when their worker does.
+# The environment of our own Ray. Jobs have memory limits, and end by themselves with their worker.
 OWN = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_memory_monitor_refresh_ms": "0",

@@ -107,7 +107,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How the order of published cells agrees with the published one."""
+    """The agreement of the study's order of published cells with the published order."""
 
     rows: tuple[str, ...]
     tau: float

@@ -73,7 +73,7 @@ class Watchers(Watcher):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a study, or the chosen jobs of it, ended."""
+    """The outcome of a study, or of the chosen jobs of it."""
 
     states: dict[int, JobState]
     failed: dict[int, str]

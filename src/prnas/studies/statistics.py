@@ -133,7 +133,7 @@ def _random_splits(n: int, size: int, samples: int, seed: int) -> Iterator[Split
     generator = Random(seed)
     for _ in range(samples):
         positions = generator.sample(range(n), size)
-        # Of a single position it would return the number itself.
+        # For a single position, itemgetter would return the number itself.
         yield (
             itemgetter(*positions)
             if size > 1

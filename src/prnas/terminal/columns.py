@@ -75,7 +75,7 @@ TRAINING = (
 )
 
 
-# Of a training with a validation part: its accuracy takes the place of the batch size.
+# Columns of a training with validation images: their accuracy replaces the batch size.
 VALIDATED = tuple(
     Column("valid", 6, 0, lambda record, _: _accuracy(record, "validation"))
     if column is _BATCH

@@ -51,7 +51,7 @@ class Display(Callback):
         self._pools = ""
         self._step: StepEvent | None = None
         self._validating: Validating | None = None
-        self._evaluations: Evaluations | None = None  # of a searcher, once it is at work
+        self._evaluations: Evaluations | None = None  # The searcher's, once it is at work.
         self._advised = False  # what would make decisions surer
 
     @property

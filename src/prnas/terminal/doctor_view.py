@@ -1,4 +1,4 @@
-"""What `prnas doctor` shows, for people and for bug reports."""
+"""The output of `prnas doctor`, for people and for bug reports."""
 
 from pathlib import Path
 

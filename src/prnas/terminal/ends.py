@@ -82,7 +82,7 @@ def _best_evaluation(result: SearchResult) -> Facts:
 
 
 def kept_limits(fit: FitRecord) -> str:
-    """What the final network costs, and what it may."""
+    """The final network's costs, their limits, and whether they are kept, in short."""
     return in_short(fit.limits, fit.cost, fit.fits, len(fit.given_up))
 
 
@@ -133,7 +133,7 @@ def _validation(result: RetrainResult) -> Facts:
 
 
 def _weights_of(result: RetrainResult) -> str:
-    """What a test error is of."""
+    """The weights that a test error was measured with, in words."""
     if result.kept_epoch is not None:
         return f"weights of epoch {result.kept_epoch}, the best by validation"
     epochs = result.averaged_epochs

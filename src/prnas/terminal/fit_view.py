@@ -72,7 +72,7 @@ class FitView(Listener):
 
 
 def show_plan(state: FitState) -> None:
-    """What will be done, how long each stage takes, and why."""
+    """Show the plan: its reasons, and the time of each stage."""
     plan = state.plan
     rows = [["look and measure", duration(plan.spent)], ["search", duration(plan.search.seconds)]]
     for name, each in plan.trainings.items():

@@ -48,7 +48,7 @@ def start_lines(start: RunStart, title: str) -> list[str]:
 
 
 def _legend(config: SearchConfig) -> list[str]:
-    """What the words and percentages of an epoch of a search mean."""
+    """The meanings of the words and percentages in a search's line of an epoch."""
     lines = ["weights, architecture: accuracy on images that train the one, or the other"]
     if config.architecture.step in UNTRAINED:
         lines = ["weights: accuracy on the images that train the network's weights"]

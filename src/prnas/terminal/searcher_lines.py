@@ -52,7 +52,7 @@ def budget(searcher: SearcherConfig) -> str:
 
 
 def cell_search(config: SearchConfig) -> str:
-    """What a search does that scores cells one by one."""
+    """A description of a search that scores cells one by one: method, scorer and budget."""
     searcher = config.searcher
     if searcher.scorer == "training":
         epochs = counted(searcher.training.training.epochs, "epoch")

@@ -18,7 +18,7 @@ from prnas.data.catalog import SPECS, CifarSpec, Download, find
 from prnas.data.download import download
 from prnas.data.formats.cifar import read_cifar
 from prnas.data.formats.idx import read_idx
-from prnas.data.readers import ImageSet, LabelledImages
+from prnas.data.readers import ImageSet
 from prnas.data.unpack import gunzip, unpack_tar
 from prnas.io.errors import UserError
 from tests.support.made_data import (
@@ -29,16 +29,10 @@ from tests.support.made_data import (
     idx_files,
     idx_spec,
     md5,
+    pixels,
+    silent,
     tar,
 )
-
-
-def silent(message: str) -> None:
-    pytest.fail(message)
-
-
-def pixels(part: LabelledImages) -> np.ndarray:
-    return part.reader.read(np.arange(len(part.reader)))
 
 
 def put(folder: Path, files: dict[str, bytes]) -> Path:

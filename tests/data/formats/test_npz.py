@@ -13,14 +13,11 @@ import pytest
 
 from prnas.data.formats import npz as module
 from prnas.data.formats.npz import read_npz
-from prnas.data.readers import ImageSet, LabelledImages, MappedReader
+from prnas.data.readers import ImageSet, MappedReader
 from prnas.io.errors import UserError
+from tests.support.made_data import pixels, silent
 
 LABELS = np.arange(12) % 3
-
-
-def silent(message: str) -> None:
-    pytest.fail(message)
 
 
 def pixels_of(shape: tuple[int, ...], number: int = 12) -> np.ndarray:
@@ -29,10 +26,6 @@ def pixels_of(shape: tuple[int, ...], number: int = 12) -> np.ndarray:
 
 def read(path: Path, free: int = 10**9) -> ImageSet:
     return read_npz(path, 0.25, free, silent)
-
-
-def pixels(part: LabelledImages) -> np.ndarray:
-    return part.reader.read(np.arange(len(part.reader)))
 
 
 def refusal(path: Path, free: int = 10**9, **arrays: object) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from prnas.report.page import write_page
-from tests.report.browser.test_fit_page import write_made_fit
-from tests.report.browser.test_study_page import write_study_page
-from tests.support.made_studies import made_plan
+from tests.support.made_fits import write_made_fit
+from tests.support.made_studies import made_plan, write_study_page
 from tests.support.views import search_view, training_view
 
 AXE = Path(__file__).parents[3] / "node_modules" / "axe-core" / "axe.min.js"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.report.browser.conftest import Visit
+from tests.support.browser import Visit
 from tests.support.fences import ROOT
 
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -5,41 +5,8 @@ from typing import Any
 
 import pytest
 
-from prnas.data.dataset import DataSet
-from prnas.fitting.page import page_body, write_fit_page
-from prnas.fitting.verdict import Trained, compare, sentences
-from tests.support.made_data import images
-from tests.support.made_fits import NAMES, made_state
-
-NASTY = '<img src=x onerror="document.title=1">'
-
-
-def made_results() -> dict[str, Any]:
-    found = Trained("found", "found by the search", 9, 9, 9, 9, 9.0, 0.9, 0.3, 50, 9, 12, 1.0)
-    rows: list[dict[str, Any]] = []
-    for name in NAMES:
-        row = dict(vars(found)) | {"name": name, "label": f"{name} {NASTY}"}
-        rows.append(row | {"accuracy": 0.75, "interval_95": [0.47, 0.91]})
-    compared = compare([True] * 9 + [False] * 3, {"zoo": [True] * 12, "plain": [False] * 12})
-    wrong = {"index": 1, "name": f"cat/{NASTY}\u202e.png", "class": 0, "taken_for": 1}
-    return {
-        "best": "found",
-        "networks": rows,
-        "compared": [vars(each) for each in compared],
-        "sentences": sentences([found], found, []),
-        "class_names": [NASTY, "a very long name of a class " * 4, "moose"],
-        "confusion": [[2, 1, 0], [0, 4, 0], [1, 1, 3]],
-        "calibration": {
-            "ece": 0.05,
-            "bins": [{"low": 0.8, "high": 0.9, "images": 12, "confidence": 0.8, "accuracy": 0.75}],
-        },
-        "wrong": [{**wrong, "confidence": 0.8, "true_probability": 0.1}],
-    }
-
-
-def write_made_fit(path: Path) -> None:
-    data = DataSet("made", images(9), images(12), ("a", "b", "c"))
-    write_fit_page(path, made_state(Path("x.npz")), made_results(), data, ["net.py"])
+from prnas.fitting.page import page_body
+from tests.support.made_fits import NASTY, made_results, made_state, write_made_fit
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from prnas.runs.records import CycleRecord
-from tests.report.browser.conftest import WAIT
+from tests.support.browser import WAIT
 from tests.support.live_watch import grow, watching
 from tests.support.synthetic_runs import (
     search_records,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.report.browser.conftest import NEEDED, without
+from tests.support.browser import NEEDED, without
 
 
 def test_a_missing_browser(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,18 +1,14 @@
 """The page of a study in a real browser."""
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from prnas.report.html import render
 from prnas.studies.folder import open_study
-from prnas.studies.page import study_data
-from prnas.studies.plan import Plan
-from tests.report.browser.conftest import WAIT
+from tests.support.browser import WAIT
 from tests.support.live_watch import watching
-from tests.support.made_studies import made_plan, made_states, many_rows
+from tests.support.made_studies import made_plan, many_rows, write_study_page
 from tests.support.synthetic_runs import HOSTILE, write_search
 
 FRAME = """(async (act) => {
@@ -25,20 +21,6 @@ FRAME = """(async (act) => {
   }
   return Math.min(...times);
 })"""
-
-
-def write_study_page(
-    path: Path,
-    plan: Plan,
-    done: float = 1.0,
-    running: Collection[int] = (),
-    found: int | None = None,
-    **problems: Any,
-) -> Path:
-    states = made_states(plan, done, found=found)
-    data = study_data(path.parent, plan, states, running=running, **problems)
-    path.write_text(render(data), encoding="utf-8")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +158,7 @@ def test_sizes_and_paper(visit: Any, study_page: Path, width: int, scheme: str) 
 def test_a_thousand_runs_stay_smooth(visit: Any, tmp_path: Path) -> None:
     plan = made_plan(rows=many_rows(5), seeds=100)
     assert len(plan.jobs) == 1000
-    page = write_study_page(tmp_path / "many.html", plan, found=6)  # as many as a row shows
+    page = write_study_page(tmp_path / "many.html", plan, genotypes=6)  # as many as a row shows
     assert page.stat().st_size < 1_500_000
     seen = visit(page)
     # The best of some: other work on the machine must not fail this.

@@ -18,7 +18,7 @@ _MOST_NAMES = 100_000  # Bytes of the list of class names.
 def read_cifar(spec: CifarSpec, root: Path, say: Say) -> ImageSet:
     """The set in `root`: unpacked there, as its archive, or else downloaded."""
     folder = find(spec, root) or _unpacked(spec, root, say)
-    train, test = (_part(spec, folder, names) for names in (spec.train, spec.test))
+    train, test = (_split(spec, folder, names) for names in (spec.train, spec.test))
     return ImageSet(train, test, _class_names(spec, folder))
 
 
@@ -34,7 +34,7 @@ def _unpacked(spec: CifarSpec, root: Path, say: Say) -> Path:
     return folder
 
 
-def _part(spec: CifarSpec, folder: Path, names: tuple[str, ...]) -> LabelledImages:
+def _split(spec: CifarSpec, folder: Path, names: tuple[str, ...]) -> LabelledImages:
     record = spec.label_bytes + int(np.prod(_SHAPE))
     pieces: list[Piece] = []
     labels: list[np.ndarray] = []

@@ -53,7 +53,7 @@ def read_folder(path: Path, options: FolderOptions) -> ImageSet:
     # A single coloured image makes the whole set coloured.
     shape = (1 if all(grey.values()) else 3, options.size, options.size)
     in_memory = options.fits(len(files) * int(np.prod(shape)))
-    parts: list[LabelledImages] = []
+    splits: list[LabelledImages] = []
     for of_test in (False, True):
         chosen = [file for file in files if file.test == of_test]
         if in_memory:
@@ -65,11 +65,11 @@ def read_folder(path: Path, options: FolderOptions) -> ImageSet:
             reader = ArrayReader(pixels)
         else:
             reader = FileReader(tuple(file.path for file in chosen), shape)
-        parts.append(LabelledImages(reader, np.array([file.label for file in chosen], np.int64)))
+        splits.append(LabelledImages(reader, np.array([file.label for file in chosen], np.int64)))
     if broken:
         what = "1 broken image" if len(broken) == 1 else f"{len(broken)} broken images"
         options.say(f"skipped {what}: {_names(broken)}")
-    train, test = parts
+    train, test = splits
     counts = np.bincount(train.labels, minlength=len(class_names))
     if not counts.all():
         raise UserError(f"{path}: class '{class_names[counts.argmin()]}' has no training image")
@@ -163,7 +163,7 @@ def _readable(name: str) -> str:
 
 
 def _scan(files: list[ImageFile]) -> tuple[dict[Path, bool], Broken]:
-    """Which images are grey, and which cannot even be opened."""
+    """Whether each image is grey, and the errors of those that cannot even be opened."""
     grey: dict[Path, bool] = {}
     broken: Broken = {}
     with bar("looking at images", len(files)) as progress:

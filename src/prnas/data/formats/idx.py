@@ -23,13 +23,13 @@ def read_idx(spec: IdxSpec, root: Path, say: Say) -> ImageSet:
             if idx_file(folder, file) is None:
                 download(file, folder, say, otherwise)
     train, test = (
-        _part(spec, folder, downloads, number)
+        _split(spec, folder, downloads, number)
         for downloads, number in zip((spec.train, spec.test), spec.numbers, strict=True)
     )
     return ImageSet(train, test, spec.class_names)
 
 
-def _part(
+def _split(
     spec: IdxSpec, folder: Path, files: tuple[Download, Download], number: int
 ) -> LabelledImages:
     images = _reader(folder, files[0], (number, *spec.size))

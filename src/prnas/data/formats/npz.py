@@ -104,8 +104,8 @@ class _Reader:
         test_names = self._pair(_TEST)
         if test_names != _TEST[2] and set(_TEST[2]) <= set(self.arrays):
             say(f"{self.path}: val_images and val_labels are not used")
-        train = self._part(*train_names)
-        test = None if test_names is None else self._part(*test_names)
+        train = self._split(*train_names)
+        test = None if test_names is None else self._split(*test_names)
         names = self._class_names(train, test)
         if test is None:
             keys = [str(number).encode() for number in range(len(train.labels))]
@@ -128,7 +128,7 @@ class _Reader:
                 return pair
         return None
 
-    def _part(self, images: str, labels: str) -> LabelledImages:
+    def _split(self, images: str, labels: str) -> LabelledImages:
         array = self.arrays[labels]
         if array.dtype.kind not in "iu" or array.shape[1:] not in ((), (1,)):
             raise UserError(
@@ -173,7 +173,7 @@ class _Reader:
             return npy.read_array(stream, allow_pickle=False)  # Its size was checked.
 
     def _class_names(self, train: LabelledImages, test: LabelledImages | None) -> tuple[str, ...]:
-        most = int(max(part.labels.max() for part in (train, test) if part is not None))
+        most = int(max(split.labels.max() for split in (train, test) if split is not None))
         array = self.arrays.get("class_names")
         if array is None:
             counts = np.bincount(train.labels, minlength=most + 1)
@@ -226,7 +226,7 @@ def _layout(path: Path, array: _Array) -> tuple[tuple[int, int, int], bool]:
 
 
 def _data_offset(path: Path, array: _Array) -> int:
-    """Where an uncompressed array's numbers begin in the file."""
+    """The offset in the file at which an uncompressed array's numbers begin."""
     with path.open("rb") as file:
         file.seek(array.info.header_offset)
         local = file.read(30)
@@ -247,6 +247,6 @@ def read_digits() -> ImageSet:
     """The digits inside the package: 1,438 to train, 359 to test; `digits.md` names the source."""
     raw = resources.files("prnas.data.formats").joinpath("digits.npz").read_bytes()
     with np.load(io.BytesIO(raw), allow_pickle=False) as file:
-        parts = [(file[f"x_{name}"], file[f"y_{name}"]) for name in ("train", "test")]
-    train, test = (LabelledImages(ArrayReader(x[:, None]), y.astype(np.int64)) for x, y in parts)
+        splits = [(file[f"x_{name}"], file[f"y_{name}"]) for name in ("train", "test")]
+    train, test = (LabelledImages(ArrayReader(x[:, None]), y.astype(np.int64)) for x, y in splits)
     return ImageSet(train, test, tuple(map(str, range(10))))

@@ -38,7 +38,7 @@ class _Pull(NamedTuple):
 
 
 def ports_of(graph: Graph, spacing: Spacing) -> Ports:
-    """How far below the middle of a box each bundle leaves it (True) or enters it (False)."""
+    """The offsets from a box's middle (down) at which bundles leave (True) or enter it (False)."""
     index = {item: i for column in graph.columns for i, item in enumerate(column)}
     ends: dict[tuple[int, bool], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for left, right, bundle in graph.segments():

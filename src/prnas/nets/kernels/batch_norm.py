@@ -19,7 +19,7 @@ from prnas.nets.kernels.autograd import by_hand, differentiable
 from prnas.nets.kernels.layouts import as_images, as_matrix, is_channels_last
 
 _WIDE = 256  # channels; from about 150 on, the kernels are at their best
-# Where it pays, as measured: up to so many channels, in a batch of at least so many values.
+# Measurements show that it pays up to so many channels, in a batch of at least so many values.
 _FEW = 64
 _LARGE = 2**18
 
@@ -78,7 +78,7 @@ class BatchNorm(nn.BatchNorm2d):
     def forward(self, input: Tensor) -> Tensor:
         momentum, mean, variance = self.momentum, self.running_mean, self.running_var
         if not self.training and mean is not None and variance is not None:
-            # As PyTorch's module does, but without its look at the input, for `torch.fx`'s sake.
+            # PyTorch's module does the same, with a look at the input that `torch.fx` cannot trace.
             return F.batch_norm(input, mean, variance, self.weight, self.bias, False, 0.0, self.eps)
         if momentum is None or mean is None or variance is None or not self._faster(input):
             return super().forward(input)
@@ -134,7 +134,7 @@ class FrozenStatistics:
 def recomputed(
     function: Callable[..., Tensor], modules: Sequence[nn.Module], *arguments: Any
 ) -> Tensor:
-    """What `function` makes by these modules; the backward pass computes it once more.
+    """The output of `function`, which uses these modules; the backward pass computes it once more.
 
     It saves its arguments only. Nothing random may happen in it.
     """

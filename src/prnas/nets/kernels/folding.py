@@ -67,7 +67,7 @@ class ScaledProduct(ABC):
         """
 
     def prepare(self, pixels: Tensor) -> None:  # noqa: B027
-        """What else is as large as the images."""
+        """Compute other tensors as large as the images that the methods below need."""
 
 
 def product(
@@ -149,7 +149,7 @@ class FoldedBN(ScaledProduct):
     weight: Tensor
     stack: "FoldedStack"  # the stack that it belongs to
     index: int  # its index in the stack
-    gradient: "FoldedGradient | None" = None  # where many were computed at once
+    gradient: "FoldedGradient | None" = None  # Set where many gradients were computed at once.
     center: Tensor
     squares: Tensor  # D^T D
 

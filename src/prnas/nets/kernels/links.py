@@ -24,7 +24,7 @@ class Link(ABC):
         return [conv.weight for conv in self.convs]
 
     def before_product(self, x: Tensor) -> Tensor:
-        """What the pointwise product reads."""
+        """The pointwise product's input."""
         return x
 
     def product(self, pixels: Tensor, scale: Tensor | None, training: bool) -> ScaledProduct:
@@ -101,7 +101,7 @@ class PointwiseLink(Link):
 
 
 def next_input(output: Tensor, phases: int, next_phases: int) -> Tensor:
-    """What the next link of a chain reads: the ReLU (in place) of this one's, in its layout."""
+    """The input of a chain's next link, in its layout: the ReLU (in place) of this one's output."""
     images = output.relu_()
     return images if phases == next_phases else split_phases(images, next_phases)
 

@@ -51,12 +51,12 @@ class Proximal(Relaxation):
         The first of equals is the best, of candidates as of edges.
         """
         cell = self.pools.cell(role)
-        best: list[Tensor] = []  # of each edge: its greatest weight
+        best: list[Tensor] = []  # The greatest weight of each edge.
         chosen: list[Tensor] = []
         for pool, edge in zip(cell.edges, weights, strict=True):
             allowed = edge.detach()
             zeros = [isinstance(op, Zero) for op in pool.candidates]
-            if cell.shape.reads == "two" and not all(zeros):  # as in a genotype
+            if cell.shape.reads == "two" and not all(zeros):  # Genotypes have no zero there.
                 index = [i for i, is_zero in enumerate(zeros) if is_zero]
                 allowed = allowed.clone()
                 allowed[index] = -1.0

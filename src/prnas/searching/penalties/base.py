@@ -31,5 +31,5 @@ class Penalty(ABC):
         """The term, at the present architecture weights, if there is one."""
 
     def factor(self) -> Tensor | None:
-        """What multiplies the cross entropy, if anything does."""
+        """The factor of the cross entropy, if there is one."""
         return None

@@ -24,7 +24,7 @@ MICROSECOND = 1_000  # nanoseconds; logarithms of latencies are of these
 
 
 class ExpectedCost(Penalty):
-    """What the final network is expected to cost, by the way that the pass mixes candidates."""
+    """The expected cost of the final network, by the pass's mixing weights of candidates."""
 
     def __init__(self, search: "Search") -> None:
         super().__init__(search)

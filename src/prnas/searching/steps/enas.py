@@ -50,7 +50,7 @@ class EnasStep(WeightStep):
 
     @torch.no_grad()
     def cell(self, purpose: str, number: int) -> Genotype:
-        """What the controller would write now; the same for the same purpose and number."""
+        """A cell written by the present controller; the same for the same purpose and number."""
         cycle = self.search.state.position.cycle
         drawn_by = Random(f"{self.search.config.seed}/{purpose}/{cycle}/{number}")
         return self.policy.write(drawn_by).genotype

@@ -22,7 +22,7 @@ from prnas.space.shape import Role
 if TYPE_CHECKING:
     from prnas.searching.search import Search
 
-Numbers = dict[Role, list[list[float]]]  # of each edge of each cell, one a candidate
+Numbers = dict[Role, list[list[float]]]  # A number for each candidate of each edge.
 
 
 class MultinomialStep(SearchStep):
@@ -39,13 +39,13 @@ class MultinomialStep(SearchStep):
 
     def __init__(self, search: "Search") -> None:
         super().__init__(search)
-        self.path: Path = {}  # of the step under way
+        self.path: Path = {}  # The path of the step under way.
         self.start_cycle()
 
     def start_cycle(self) -> None:
         pools = self.search.state.supernet.pools
-        self.counts = _zeros(pools)  # how often each was trained in this cycle
-        self.accuracies = _zeros(pools)  # of the last epoch that it was drawn in
+        self.counts = _zeros(pools)  # Number of times that each was trained in this cycle.
+        self.accuracies = _zeros(pools)  # Each one's accuracy in the last epoch that drew it.
         self.start_epoch()
 
     def start_epoch(self) -> None:
@@ -89,7 +89,7 @@ class MultinomialStep(SearchStep):
 
     @torch.no_grad()
     def validated_path(self) -> Outcome:
-        """How well the step's path does on the next images of the other half."""
+        """The loss and accuracy of the step's path on the next images of the architecture half."""
         state = self.search.state
         images, labels = self.search.next_images("architecture")
         with (

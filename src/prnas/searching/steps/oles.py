@@ -17,7 +17,7 @@ from prnas.searching.steps.first_order import FirstOrderStep
 if TYPE_CHECKING:
     from prnas.searching.search import Search
 
-Gradients = list[list[Tensor | None]]  # of each candidate's weights
+Gradients = list[list[Tensor | None]]  # The gradients of each candidate's weights.
 
 
 class OlesStep(FirstOrderStep):
@@ -72,7 +72,7 @@ class OlesStep(FirstOrderStep):
 
 
 class EarlyStopping:
-    """Which candidates of which cells are stopped, by the cosines of their gradients.
+    """The stopping of single candidates of single cells, by the cosines of their gradients.
 
     After every `checks` comparisons those are stopped whose mean cosine is below `threshold`, for
     the rest of the cycle. Candidates without weights never are.

@@ -64,7 +64,7 @@ class Truth:
 
 
 def truth_of(genotype: Genotype) -> Truth | None:
-    """What the table says of a genotype; `None` if it is not a cell of NAS-Bench-201.
+    """The table's numbers for a genotype; `None` if it is not a cell of NAS-Bench-201.
 
     Equivalent cells have been trained each on its own, and differ.
     """

@@ -22,7 +22,7 @@ from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import Pools
 from tests.support.settings import small_config
 
-TINY = Path(__file__).parents[2] / "examples" / "tiny.yaml"
+TINY = Path(__file__).parents[3] / "examples" / "tiny.yaml"
 
 
 def problem(

@@ -10,12 +10,9 @@ from prnas.nets.relaxations.dirichlet import concentration, divergence, drawn
 from prnas.nets.supernet import build_supernet
 from prnas.space.operations import Conv, Skip
 from prnas.space.pools import Pools
+from tests.support.generators import generator
 
 RELAXATION = make_relaxation(ArchitectureConfig(relaxation="dirichlet"))
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def test_means_and_variances_are_the_distributions() -> None:

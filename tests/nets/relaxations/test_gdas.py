@@ -13,14 +13,11 @@ from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import Pools
 from prnas.space.shape import Role
+from tests.support.generators import generator
 from tests.support.supernets import randomized
 
 COLD = Anneal(start=10, end=0.1)
 SETTINGS = ArchitectureConfig(relaxation="gdas", temperature=COLD)
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def built(execution: Execution) -> Supernet:

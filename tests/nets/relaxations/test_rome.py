@@ -14,13 +14,10 @@ from prnas.nets.relaxations.rome import Rome, largest
 from prnas.nets.supernet import Supernet, build_supernet
 from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import Pools
+from tests.support.generators import generator
 from tests.support.supernets import randomized
 
 SETTINGS = ArchitectureConfig(relaxation="rome", temperature=Anneal(start=2, end=1))
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def built(execution: Execution = "fused", nodes: int = 3) -> Supernet:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prnas.drawing.layout import Layout, Link, Size, Spacing, lay_out
-from tests.drawing.geometry import inside, overlap, sampled
+from tests.support.geometry import inside, overlap, sampled
 
 UNIT = Size(20.0, 10.0)
 
