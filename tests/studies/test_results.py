@@ -96,7 +96,7 @@ def test_rows_are_tested_against_one_of_them_alone() -> None:
 
 
 def test_the_row_to_test_against_must_exist() -> None:
-    with pytest.raises(FormatError, match="no row is called 's_2'. Did you mean 's_1'"):
+    with pytest.raises(FormatError, match=r"no row is called 's_2'. Did you mean 's_1'"):
         plan_of(against="s_2")
 
 
