@@ -1,6 +1,6 @@
 """What a step of each method takes, in time and memory, relative to first-order DARTS.
 
-    python -m benchmarks.methods [--batch 16] [--turns 3] [--methods darts snas ...]
+    python -m benchmarks.methods [--batch 16] [--turns 3] [--methods darts snas ...] [--csv FILE]
 
 The recipe `darts` is switched to a method by its settings (`prnas methods NAME`), with fewer cells
 and images. A step trains architecture and weights by a batch each, or as the method does it. Every
@@ -9,11 +9,13 @@ programs disturb it little; memory is the peak of the resident set less its leve
 """
 
 import argparse
+import csv
 import json
 import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from statistics import median
 
 import torch
@@ -102,6 +104,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="besides DARTS; default: all")
+    parser.add_argument("--csv", type=Path, help="write the ratios of every turn to this file")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only:
@@ -123,6 +126,20 @@ def main() -> None:
         time_ratio = ratio(seconds[method.name], seconds["darts"])
         memory_ratio = ratio(memory[method.name], memory["darts"])
         print(f"{method.name:16}{method.cost:>10.2f}{time_ratio:>22}{memory_ratio:>22}")
+    if options.csv is not None:
+        write_csv(options.csv, {"time": seconds, "memory": memory})
+
+
+def write_csv(file: Path, measures: dict[str, dict[str, list[float]]]) -> None:
+    """A line for each method, measure and turn: the ratio to first-order DARTS in that turn."""
+    with file.open("w", encoding="utf-8", newline="") as text:
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["method", "measure", "turn", "ratio"])
+        for method in measures["time"]:
+            for measure, values in measures.items():
+                for turn, value in enumerate(values[method], 1):
+                    ratio_here = value / values["darts"][turn - 1]
+                    writer.writerow([method, measure, turn, f"{ratio_here:.4f}"])
 
 
 if __name__ == "__main__":
