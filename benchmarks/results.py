@@ -1,12 +1,13 @@
-"""Make the tables of docs/results.md from the records in results/.
+"""Make the tables of docs/results.md, and our figures in docs/methods.md, from results/.
 
-    python -m benchmarks.results            # writes the tables into docs/results.md
+    python -m benchmarks.results            # writes them into both pages
     python -m benchmarks.results --check    # fails if they are not what the records say
     python -m benchmarks.results NAME       # prints one of them
 
 results/tables.yaml lists the tables: the command or study that made the records, the versions, and
 which columns of the records (results/NAME.csv) are shown in which way. In the documentation a table
-stands between two comments, of which the first names it.
+stands between two comments, of which the first names it; our figures of a method are the line that
+begins with **Ours.** in its section.
 """
 
 import argparse
@@ -26,9 +27,23 @@ from prnas.studies.statistics import summary
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PAGE = ROOT / "docs" / "results.md"
+METHODS_PAGE = ROOT / "docs" / "methods.md"
 _BLOCK = re.compile(
     r"(?P<start><!-- table: (?P<name>[\w-]+) -->\n).*?(?P<end><!-- end of table -->)", re.S
 )
+
+_OURS = re.compile(r"^\*\*Ours\.\*\* .*$", re.M)
+_SECTION = re.compile(r"^## (?P<name>[\w-]+)\n.*?(?=^## |\Z)", re.S | re.M)
+# The records and the row of methods whose name is not a row of `methods-nasbench201`.
+_SEARCHED = "methods-nasbench201"
+_ROWS = {
+    "pr-darts": (_SEARCHED, "cycles"),
+    "random-shared": ("searchers-small", "random-shared"),
+    "enas": ("searchers-small", "enas"),
+    "random-search": ("searchers-nasbench201", "random search"),
+    "evolution": ("searchers-nasbench201", "evolution"),
+    "local-search": ("searchers-nasbench201", "local search"),
+}
 
 Record = Mapping[str, str]
 
@@ -210,6 +225,42 @@ def with_tables(page: str, tables: Mapping[str, Table]) -> str:
     return _BLOCK.sub(made, page)
 
 
+def figures_of(method: str) -> list[str]:
+    """Sentences on what a method found, and what its step takes; none if it was not measured."""
+    sentences: list[str] = []
+    table, row = _ROWS.get(method, (_SEARCHED, method))
+    errors = [record for record in read_records(RESULTS / f"{table}.csv") if record["row"] == row]
+    if errors:
+        values = [100 - 100 * float(record["true_error"]) for record in errors]
+        how = "by its table" if table == "searchers-nasbench201" else "scaled down"
+        sentences.append(
+            f"In the space of NAS-Bench-201, {how}, it finds cells of "
+            f"{fmean(values):.2f} ± {stdev(values):.2f} % true accuracy (n = {len(values)}, worst "
+            f"{min(values):.2f}; [results](results.md), table `{table}`)."
+        )
+    steps = [r for r in read_records(RESULTS / "method-steps.csv") if r["method"] == method]
+    if steps and method != "darts":
+        time, memory = (
+            fmean(float(record["ratio"]) for record in steps if record["measure"] == measure)
+            for measure in ("time", "memory")
+        )
+        sentences.append(
+            f"A step takes {time:.2f} of the time and {memory:.2f} of the memory of one of `darts` "
+            f"(n = {len(steps) // 2})."
+        )
+    return sentences
+
+
+def with_figures(page: str) -> str:
+    """The page on methods with our figures made anew, in all sections that have a line for them."""
+
+    def made(section: re.Match[str]) -> str:
+        line = "**Ours.** " + " ".join(figures_of(section["name"]))
+        return _OURS.sub(lambda _: line, section[0])
+
+    return _SECTION.sub(made, page)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.results", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -222,12 +273,15 @@ def main() -> None:
             parser.error(f"there is no table '{options.name}'; there are {', '.join(tables)}")
         print(tables[options.name].markdown(options.name), end="")
         return
-    old = PAGE.read_text(encoding="utf-8")
-    new = with_tables(old, tables)
-    if options.check:
-        sys.exit("docs/results.md differs from its records" if new != old else 0)
-    PAGE.write_text(new, encoding="utf-8")
-    print(f"{len(tables)} tables in {PAGE.relative_to(ROOT)}{'' if new != old else ', unchanged'}")
+    pages = {PAGE: lambda text: with_tables(text, tables), METHODS_PAGE: with_figures}
+    for page, make in pages.items():
+        old = page.read_text(encoding="utf-8")
+        new, name = make(old), page.relative_to(ROOT)
+        if options.check and new != old:
+            sys.exit(f"{name} differs from its records")
+        if not options.check:
+            page.write_text(new, encoding="utf-8")
+            print(f"{name}: {'unchanged' if new == old else 'written'}")
 
 
 if __name__ == "__main__":
