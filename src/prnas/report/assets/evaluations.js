@@ -132,8 +132,8 @@ class Course extends ScorePlot {
 }
 
 // The numbers of the evaluations from which the best one comes, the first one first.
-export function ancestors({ scores, parents }) {
-  const line = [scores.indexOf(Math.max(...scores)) + 1];
+export function ancestors({ best_number, parents }) {
+  const line = [best_number];
   while (parents[line[0] - 1] && parents[line[0] - 1] < line[0]) line.unshift(parents[line[0] - 1]);
   return line;
 }
@@ -166,10 +166,11 @@ export class EvaluationsView {
     if (!searcher) return;
     const { scores, images, finalists } = searcher;
     const line = ancestors(searcher);
+    const best = scores[searcher.best_number - 1];
     const again = `scored again on more images: the best had ${scoreText(searcher, searcher.best)}.`;
     const parts = [
       `${plural(scores.length, "evaluation")}, the worth of ${show.whole(images[images.length - 1])} images.`,
-      `The best score, ${scoreText(searcher, Math.max(...scores))}, came in evaluation ${line[line.length - 1]}`,
+      `The best score, ${scoreText(searcher, best)}, came in evaluation ${searcher.best_number}`,
       line.length > 1 ? `, and its ancestors were ${line.slice(0, -1).join(", ")}.` : ".",
       finalists.length ? ` ${plural(finalists.length, "finalist")} were ${again}` : "",
       noiseText(searcher),
