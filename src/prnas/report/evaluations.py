@@ -68,6 +68,7 @@ class Evaluations:
         self.parameters: list[int | None] = []
         self.macs: list[int | None] = []
         self.proxies: list[dict[str, float | None] | None] = []
+        self.entropies: list[float | None] = []  # of a controller's choices
         self.bests: list[float] = []
         self._shares: list[float] = []
         self.measure: str | None = None  # what scores are, if no accuracies
@@ -91,6 +92,7 @@ class Evaluations:
         self.images.append(record.images)
         self.bests.append(round(record.best, SCORE_DIGITS))
         self._shares.append(record.share or 1.0)
+        self.entropies.append(rounded(record.entropy))
         self.measure = record.measure
         proxies = record.proxies
         self.proxies.append(
@@ -144,6 +146,7 @@ class Evaluations:
             "parameters": self.parameters,
             "macs": self.macs,
             "proxies": self.proxies,
+            "entropies": self.entropies,
             "bests": self.bests,
             "measure": self.measure,
             "noise": self.noise,

@@ -31,7 +31,7 @@ class ScorePlot extends PointPlot {
 
   draw() {
     if (!this.width || !this.searcher) return;
-    const { scores, parents, proxies, measure, macs } = this.searcher;
+    const { scores, parents, proxies, measure, macs, entropies } = this.searcher;
     const xs = this.searcher[this.column];
     const proxyValues = (i) => Object.entries(proxies[i] || {}).map(([name, value]) => [name, show.short(value)]);
     this.start(260);
@@ -54,6 +54,7 @@ class ScorePlot extends PointPlot {
                 ["Score", scoreText(this.searcher, score)],
                 ["Parameters", show.millions(this.searcher.parameters[i])],
                 ["MACs", show.millions(macs[i])],
+                ...(missing(entropies[i]) ? [] : [["Entropy", show.short(entropies[i])]]),
                 ...proxyValues(i),
               ],
             },
@@ -147,6 +148,14 @@ function noiseText(searcher) {
   return ` ${cells} scored more than once: their scores have ${apart}.`;
 }
 
+// What the choices of a controller have become, where one writes the cells.
+function entropyText({ entropies }) {
+  const last = entropies.length - 1;
+  if (missing(entropies[last])) return "";
+  const [from, to] = [entropies[0], entropies[last]].map(show.short);
+  return ` The controller's choices had an entropy of ${from} in the first evaluation and of ${to} in the last.`;
+}
+
 export class EvaluationsView {
   constructor() {
     this.plots = [];
@@ -173,6 +182,7 @@ export class EvaluationsView {
       `The best score, ${scoreText(searcher, best)}, came in evaluation ${searcher.best_number}`,
       line.length > 1 ? `, and its ancestors were ${line.slice(0, -1).join(", ")}.` : ".",
       finalists.length ? ` ${plural(finalists.length, "finalist")} were ${again}` : "",
+      entropyText(searcher),
       noiseText(searcher),
     ];
     replace(this.lead, `${parts[0]} ${parts.slice(1).join("")}`);
