@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from prnas.nets.cell_paths import active_of_cells, calibrated, cell_logits, cell_scores
@@ -14,7 +14,7 @@ from prnas.searchers.cells import CellSpace
 from prnas.space.genotype import Genotype
 from prnas.space.operations import Conv, PlainConv, Skip, Zero
 from prnas.space.pools import Pools
-from prnas.space.shape import DARTS, NASBENCH201, CellShape, Output
+from prnas.space.shape import DARTS, NASBENCH201, CellShape, Output, Role
 from tests.support.supernets import randomized, relative
 
 SPACES: dict[str, tuple[Pools, Output]] = {
@@ -60,17 +60,52 @@ def our_name(supernet: Supernet, genotype: Genotype, name: str) -> str:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("space", SPACES)
-@torch.no_grad()
 def test_it_is_the_discrete_network(space: str, seed: int) -> None:
+    """Forward and backward; and the mixture that is one-hot where the genotype says."""
     pools, output = SPACES[space]
     cells = 3 if pools.shape == NASBENCH201 else 4
-    supernet = randomized(build_supernet(pools, 4, cells, 5, output=output).double(), seed)
+    supernet = randomized(build_supernet(pools, 4, cells, 5, output=output).double(), seed).train()
     genotype = CellSpace.of_pools(pools, output).draw(Random(seed))
     images = torch.randn(6, 3, 8, 8, generator=torch.Generator().manual_seed(seed)).double()
-    expected = discrete(supernet, genotype, cells, output)(images)
+    weights = {name: weight for name, weight in supernet.named_parameters() if "arch" not in name}
+
+    def gradients(logits: Tensor) -> dict[str, Tensor]:
+        found = torch.autograd.grad(logits.square().sum(), [*weights.values()], allow_unused=True)
+        pairs = zip(weights, found, strict=True)
+        return {name: gradient for name, gradient in pairs if gradient is not None}
+
+    network = discrete(supernet, genotype, cells, output)
+    logits, expected, mixed = (
+        cell_logits(supernet, images, genotype),
+        network(images),
+        supernet(images, None, None, one_hot(supernet, genotype)),
+    )
     if isinstance(expected, tuple):
         expected = expected[0]
-    assert relative(cell_logits(supernet.train(), images, genotype), expected) < 1e-10
+    assert relative(logits, expected) < 1e-10
+    assert relative(logits, mixed) < 1e-10
+    expected.square().sum().backward()
+    theirs = {our_name(supernet, genotype, n): w.grad for n, w in network.named_parameters()}
+    ours, of_mixture = gradients(logits), gradients(mixed)
+    largest = max(float(gradient.abs().max()) for gradient in ours.values())
+    assert largest > 0
+    for name, gradient in ours.items():
+        torch.testing.assert_close(gradient, theirs[name], rtol=1e-9, atol=1e-10 * largest)
+        torch.testing.assert_close(gradient, of_mixture[name], rtol=1e-9, atol=1e-10 * largest)
+    assert {name for name, gradient in theirs.items() if gradient is not None} & {*weights} == {
+        *ours
+    }
+
+
+def one_hot(supernet: Supernet, genotype: Genotype) -> dict[Role, list[Tensor]]:
+    """Mixing weights by which all candidates but those of a genotype count nothing."""
+    mixing: dict[Role, list[Tensor]] = {}
+    for role, cell in active_of_cells(supernet.pools, genotype).items():
+        assert cell is not None
+        mixing[role] = [torch.zeros_like(edge) for edge in supernet.architecture_weights(role)]
+        for edge, candidates in zip(mixing[role], cell, strict=True):
+            edge[list(candidates)] = 1.0
+    return mixing
 
 
 def test_what_is_not_in_the_cell_gets_no_gradient_and_keeps_its_statistics() -> None:

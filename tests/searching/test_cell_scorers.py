@@ -111,7 +111,11 @@ def test_a_score_is_the_accuracy_on_images_that_train_nothing(
         calls.append(set(indices.tolist()))
         return fetch(indices)
 
+    def refused(indices: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("the test part is looked at")
+
     monkeypatch.setattr(scorer.data.train, "fetch", watched)
+    monkeypatch.setattr(scorer.data.test, "fetch", refused)
     cell = Proposal(scorer.config.cell_space.draw(Random(3)))
     first, again, other = (scorer.score(cell, number) for number in (1, 1, 2))
     assert first == again, "the same evaluation, the same score"

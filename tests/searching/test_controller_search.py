@@ -15,7 +15,7 @@ from prnas.nets.controller import Controller, Written
 from prnas.searchers.cells import CellSpace
 from prnas.searching.controller_search import ControllerSearch, Experience
 from prnas.space.genotype import Genotype
-from prnas.space.operations import Conv, PlainConv, Pool, Skip, Zero
+from prnas.space.operations import Conv, Operation, PlainConv, Pool, Skip, Zero
 from prnas.space.shape import NASBENCH201, CellShape
 
 ONE_CELL = CellShape(("normal",), inputs=2, reads="two")
@@ -183,26 +183,34 @@ def test_one_that_is_saved_goes_on_exactly(update: Literal["reinforce", "ppo"]) 
         assert resumed.state() == whole.state()
 
 
-@pytest.mark.parametrize("update", ["reinforce", "ppo"])
-def test_it_learns_what_is_rewarded(update: Literal["reinforce", "ppo"]) -> None:
-    """As far as its bounded logits let it: pooling, which is the least likely at first."""
-    space = CellSpace.uniform((Skip(), Pool("avg", 3), Conv(3)), 1, ONE_CELL)
+@pytest.mark.parametrize("rewarded", [Pool, Conv])
+@pytest.mark.parametrize(("update", "seeds"), [("reinforce", 10), ("ppo", 3)])
+def test_it_learns_what_is_rewarded(
+    update: Literal["reinforce", "ppo"], seeds: int, rewarded: type[Operation]
+) -> None:
+    """As far as its bounded logits let it, in 15 updates, with every seed.
 
-    def pools(genotype: Genotype) -> float:
-        return sum(isinstance(op, Pool) for op in genotype.normal.operations) / 2
+    Pooling, which is unlikely at first; or separable convolutions, which are likely already.
+    """
+    space = CellSpace.uniform((Skip(), Pool("avg", 3), Conv(3, 1, (1,))), 1, ONE_CELL)
+
+    def share(genotype: Genotype) -> float:
+        return sum(isinstance(op, rewarded) for op in genotype.normal.operations) / 2
 
     def mean(made: ControllerSearch) -> float:
         every = everything(made.controller)
-        return sum(math.exp(one.log_probability.item()) * pools(one.genotype) for one in every)
+        return sum(math.exp(one.log_probability.item()) * share(one.genotype) for one in every)
 
-    for seed in range(3):
+    for seed in range(seeds):
         settings = ControllerConfig(update=update, hidden=8, lr=0.05, baseline=0.9, passes=2)
         made = ControllerSearch(space, Random(seed), settings)
         before = mean(made)
         for _ in range(150):
             cell = made.ask()
-            made.tell(cell, pools(cell))
+            made.tell(cell, share(cell))
         assert mean(made) > before + 0.05
+        assert made.best is not None
+        assert made.best.score == 1
 
 
 def test_a_batch_is_settled_before_its_scores_are_known() -> None:

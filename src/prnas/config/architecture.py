@@ -31,13 +31,14 @@ STEPS: list[str] = [
     "first-order",
     "none",
     "sampled",
+    "sampled-cells",
     "second-order",
     "one-level",
     "multinomial",
     "oles",
     "enas",
 ]
-SAMPLING = ("sampled", "enas")  # steps that train a single network of the supernet's
+SAMPLING = ("sampled", "sampled-cells", "enas")  # steps that train one network of the supernet's
 UNTRAINED = ("none", *SAMPLING, "multinomial")  # steps without gradients of architecture weights
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {
@@ -211,7 +212,7 @@ def _probabilities_are_moved(settings: ArchitectureConfig) -> str | None:
 def _mixes_something(settings: ArchitectureConfig) -> str | None:
     """Steps that train no architecture weights go with few relaxations."""
     relaxation = settings.relaxation
-    others = {"softmax"} if settings.step == "enas" else {"softmax", "multinomial"}
+    others = {"softmax", "multinomial"} if settings.step == "sampled" else {"softmax"}
     if settings.step in SAMPLING and relaxation in _BUILT_IN[0] - others:
         return (
             f"step '{settings.step}' trains single candidates, so that relaxation '{relaxation}' "

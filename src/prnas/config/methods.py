@@ -232,7 +232,7 @@ METHODS: tuple[Method, ...] = (
         "Li, Talwalkar: Random Search and Reproducibility for Neural Architecture Search. UAI 2019",
         cost=0.17,
         settings={
-            "architecture": {"step": "sampled", "scoring": "paths"},
+            "architecture": {"step": "sampled-cells", "scoring": "paths"},
             "searcher": {"method": "random"},
         },
         recipe="random-shared",

@@ -68,7 +68,9 @@ class Evaluations:
         self.parameters: list[int | None] = []
         self.macs: list[int | None] = []
         self.proxies: list[dict[str, float | None] | None] = []
+        self.entropies: list[float | None] = []  # of a controller's choices
         self.bests: list[float] = []
+        self._shares: list[float] = []
         self.measure: str | None = None  # what scores are, if no accuracies
         self._scored: dict[str, list[float]] = {}  # the scores of each cell
         self.images: list[int] = []
@@ -89,6 +91,8 @@ class Evaluations:
         self.parents.append(record.parent)
         self.images.append(record.images)
         self.bests.append(round(record.best, SCORE_DIGITS))
+        self._shares.append(record.share or 1.0)
+        self.entropies.append(rounded(record.entropy))
         self.measure = record.measure
         proxies = record.proxies
         self.proxies.append(
@@ -119,8 +123,15 @@ class Evaluations:
     @property
     def best(self) -> float | None:
         """The score that chose: that of the best finalist, if there are any."""
-        chosen = [score for _, score in self.finalists] or self.scores
-        return max(chosen, default=None)
+        if self.finalists:
+            return max(score for _, score in self.finalists)
+        return self.bests[-1] if self.bests else None
+
+    @property
+    def best_number(self) -> int:
+        """Whose score is the best: one by more of a training is better than any by less."""
+        worths = [*zip(self._shares, self.scores, strict=True)]
+        return worths.index(max(worths)) + 1
 
     def data(self, config: Any) -> dict[str, Any] | None:
         """None of a search without a searcher, or before it began."""
@@ -135,12 +146,14 @@ class Evaluations:
             "parameters": self.parameters,
             "macs": self.macs,
             "proxies": self.proxies,
+            "entropies": self.entropies,
             "bests": self.bests,
             "measure": self.measure,
             "noise": self.noise,
             "images": self.images,
             "finalists": self.finalists,
             "best": self.best,
+            "best_number": self.best_number,
             "seconds": rounded(self.seconds),
         }
 

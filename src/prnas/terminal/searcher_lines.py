@@ -18,9 +18,10 @@ NAMES = {
 }
 
 
-def score_of(record: EvaluationRecord) -> str:
-    """'91.21 %'; of a proxy, the number itself."""
-    return exact_percent(record.score) if record.measure is None else f"{record.score:.6g}"
+def score_of(record: EvaluationRecord, score: float | None = None) -> str:
+    """'91.21 %'; of a proxy, the number itself. `score`: another one than the record's own."""
+    value = record.score if score is None else score
+    return exact_percent(value) if record.measure is None else f"{value:.6g}"
 
 
 def in_short(config: SearchConfig) -> str:
@@ -73,7 +74,7 @@ class Evaluations:
     def __init__(self, config: SearchConfig) -> None:
         self.config = config
         self.last: EvaluationRecord | None = None
-        self.best: EvaluationRecord | None = None
+        self.best: EvaluationRecord | None = None  # of this session, if it had one
         own = config.searcher.evolution
         self._size = own.population if config.searcher.method == "evolution" else 0
         self._population: deque[float] = deque()
@@ -92,7 +93,10 @@ class Evaluations:
                     self._population.popleft()
                 else:
                     self._population.remove(min(self._population))
-        better = self.best is None or record.score > self.best.score
+        # `record.best` also knows the sessions before this one.
+        better = record.score == record.best and (
+            self.best is None or _worth(record) > _worth(self.best)
+        )
         if better:
             self.best = record
         return better
@@ -122,10 +126,11 @@ class Evaluations:
     def in_a_line(self) -> str:
         """'best 91.21 % (evaluation 43)  last 89.10 %  population of 10: 88.10 to 91.21 %'."""
         assert self.last is not None
-        assert self.best is not None
-        best = f"best {score_of(self.best)} (evaluation {self.best.number})"
+        best = f"best {score_of(self.last, self.last.best)}"
+        if self.best is not None:
+            best += f" (evaluation {self.best.number})"
         facts = [best, f"last {score_of(self.last)}"]
-        if self._population:
+        if self._population and len(self._population) == min(self._size, self.last.number):
             low, high = min(self._population), max(self._population)
             size = len(self._population)
             ends = f"{100 * low:.2f} to {exact_percent(high)}"
@@ -133,3 +138,8 @@ class Evaluations:
                 ends = f"{low:.6g} to {high:.6g}"
             facts.append(f"population of {size}: {ends}")
         return "  ".join(facts)
+
+
+def _worth(record: EvaluationRecord) -> tuple[float, float]:
+    """What a search compares: a score by more of a training is better than any by less."""
+    return record.share or 1.0, record.score

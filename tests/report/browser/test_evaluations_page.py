@@ -72,6 +72,17 @@ def test_other_searches_have_no_such_section(visit: Any, tmp_path: Path) -> None
     assert seen.page.locator("#curves").is_visible()
 
 
+def test_the_entropy_of_a_controller_is_told(visit: Any, run: Path, tmp_path: Path) -> None:
+    overrides = ["searcher.method=controller", "searcher.budget.evaluations=12"]
+    search("random", overrides=overrides, runs=tmp_path, name="written")
+    first, *_, last = read_view(tmp_path / "written").data()["searcher"]["entropies"]
+    assert 0 < last < first < 10
+    said = visit(tmp_path / "written" / "report.html").page.locator("#evaluations .lead")
+    assert "The controller's choices had an entropy of " in said.inner_text()
+    plain = visit(run / "report.html").page.locator("#evaluations .lead")
+    assert "entropy" not in plain.inner_text()
+
+
 def test_several_are_compared(visit: Any, run: Path, tmp_path: Path) -> None:
     search("random", overrides=["searcher.budget.evaluations=5"], runs=tmp_path, name="other")
     write_page(tmp_path / "both.html", [read_view(run), read_view(tmp_path / "other")])

@@ -31,7 +31,7 @@ class ScorePlot extends PointPlot {
 
   draw() {
     if (!this.width || !this.searcher) return;
-    const { scores, parents, proxies, measure, macs } = this.searcher;
+    const { scores, parents, proxies, measure, macs, entropies } = this.searcher;
     const xs = this.searcher[this.column];
     const proxyValues = (i) => Object.entries(proxies[i] || {}).map(([name, value]) => [name, show.short(value)]);
     this.start(260);
@@ -54,6 +54,7 @@ class ScorePlot extends PointPlot {
                 ["Score", scoreText(this.searcher, score)],
                 ["Parameters", show.millions(this.searcher.parameters[i])],
                 ["MACs", show.millions(macs[i])],
+                ...(missing(entropies[i]) ? [] : [["Entropy", show.short(entropies[i])]]),
                 ...proxyValues(i),
               ],
             },
@@ -132,8 +133,8 @@ class Course extends ScorePlot {
 }
 
 // The numbers of the evaluations from which the best one comes, the first one first.
-export function ancestors({ scores, parents }) {
-  const line = [scores.indexOf(Math.max(...scores)) + 1];
+export function ancestors({ best_number, parents }) {
+  const line = [best_number];
   while (parents[line[0] - 1] && parents[line[0] - 1] < line[0]) line.unshift(parents[line[0] - 1]);
   return line;
 }
@@ -145,6 +146,14 @@ function noiseText(searcher) {
   const apart = noise.deviation ? `a standard deviation of ${scoreText(searcher, noise.deviation)}` : "no noise at all";
   const cells = noise.cells === 1 ? "1 cell was" : `${show.whole(noise.cells)} cells were`;
   return ` ${cells} scored more than once: their scores have ${apart}.`;
+}
+
+// What the choices of a controller have become, where one writes the cells.
+function entropyText({ entropies }) {
+  const last = entropies.length - 1;
+  if (missing(entropies[last])) return "";
+  const [from, to] = [entropies[0], entropies[last]].map(show.short);
+  return ` The controller's choices had an entropy of ${from} in the first evaluation and of ${to} in the last.`;
 }
 
 export class EvaluationsView {
@@ -166,12 +175,14 @@ export class EvaluationsView {
     if (!searcher) return;
     const { scores, images, finalists } = searcher;
     const line = ancestors(searcher);
+    const best = scores[searcher.best_number - 1];
     const again = `scored again on more images: the best had ${scoreText(searcher, searcher.best)}.`;
     const parts = [
       `${plural(scores.length, "evaluation")}, the worth of ${show.whole(images[images.length - 1])} images.`,
-      `The best score, ${scoreText(searcher, Math.max(...scores))}, came in evaluation ${line[line.length - 1]}`,
+      `The best score, ${scoreText(searcher, best)}, came in evaluation ${searcher.best_number}`,
       line.length > 1 ? `, and its ancestors were ${line.slice(0, -1).join(", ")}.` : ".",
       finalists.length ? ` ${plural(finalists.length, "finalist")} were ${again}` : "",
+      entropyText(searcher),
       noiseText(searcher),
     ];
     replace(this.lead, `${parts[0]} ${parts.slice(1).join("")}`);

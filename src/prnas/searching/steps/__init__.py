@@ -14,7 +14,7 @@ from prnas.searching.steps.first_order import FirstOrderStep, WeightStep
 from prnas.searching.steps.multinomial import MultinomialStep
 from prnas.searching.steps.oles import OlesStep
 from prnas.searching.steps.one_level import OneLevelStep
-from prnas.searching.steps.sampled import SampledStep
+from prnas.searching.steps.sampled import RandomCellStep, SampledStep
 from prnas.searching.steps.second_order import SecondOrderStep
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _CLASSES: dict[str, type[SearchStep]] = {
         FirstOrderStep,
         WeightStep,
         SampledStep,
+        RandomCellStep,
         SecondOrderStep,
         OneLevelStep,
         MultinomialStep,

@@ -6,23 +6,20 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
 
-from prnas.nets.cell_paths import cell_logits
-from prnas.nets.removal import undisturbed
 from prnas.runs.run import Stopped
 from prnas.searchers.base import Searcher
 from prnas.searchers.cells import CellSpace
 from prnas.searching.cell_accuracy import BatchAccuracy
 from prnas.searching.controller_search import ControllerSearch
-from prnas.searching.steps.first_order import WeightStep
+from prnas.searching.steps.sampled import CellStep
 from prnas.space.genotype import Genotype
 
 if TYPE_CHECKING:
     from prnas.searching.search import Search
 
 
-class EnasStep(WeightStep):
+class EnasStep(CellStep):
     """Each step trains the weights of a cell that the controller writes anew.
 
     After every epoch but grace epochs it is the controller's turn: its rewards are the accuracies
@@ -32,7 +29,6 @@ class EnasStep(WeightStep):
 
     name = "enas"
     architecture_cost = 0.1
-    weights_cost = 0.25
     ends_with = "architecture"
 
     def __init__(self, search: "Search") -> None:
@@ -54,14 +50,6 @@ class EnasStep(WeightStep):
         cycle = self.search.state.position.cycle
         drawn_by = Random(f"{self.search.config.seed}/{purpose}/{cycle}/{number}")
         return self.policy.write(drawn_by).genotype
-
-    def logits(self, images: Tensor) -> Tensor:
-        state = self.search.state
-        cell = self.cell("write", state.position.cycle_step)
-        return cell_logits(state.supernet, images, cell, state.generators["dropout"])
-
-    def validated(self) -> nn.Module:
-        return ValidatedCells(self)
 
     def end_epoch(self) -> None:
         self._facts = {}
@@ -107,18 +95,3 @@ class EnasStep(WeightStep):
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
         self.policy.load_state(saved["policy"])
-
-
-class ValidatedCells(nn.Module):
-    """Every batch of a validation takes another cell, normalised by its own statistics."""
-
-    def __init__(self, step: EnasStep) -> None:
-        super().__init__()
-        self.supernet = step.search.state.supernet
-        self._step, self._number = step, 0
-
-    def forward(self, images: Tensor) -> Tensor:
-        cell = self._step.cell("validation", self._number)
-        self._number += 1
-        with undisturbed(self.supernet, training=True):
-            return cell_logits(self.supernet, images, cell)
