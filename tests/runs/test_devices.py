@@ -50,6 +50,9 @@ class HostWaits(TorchDispatchMode):
                 return torch.full(tensors[0].shape, 0.5).to(kwargs.get("dtype") or tensors[0].dtype)
         elif func is torch.ops.aten._to_copy.default and kwargs.get("device") == META:
             self.number += not kwargs.get("non_blocking")
+        elif func is torch.ops.aten.copy_.default and tensors[0].is_meta != tensors[1].is_meta:
+            self.number += not (kwargs.get("non_blocking") or args[2:] == (True,))
+            return tensors[0]
         elif len(tensors) > 1 and not tensors[0].is_meta and tensors[0].ndim:
             others = [x for x in tensors[1:] if x.is_meta]
             assert not others, f"{func} mixes devices"
@@ -125,8 +128,8 @@ def test_a_search_step_leaves_nothing_behind_and_waits_once(
         assert search.validate()["validation"].images == 48
 
 
-@pytest.mark.parametrize("one", METHODS, ids=lambda one: one.name)
-def test_no_method_leaves_anything_behind(images: Path, one: Method) -> None:
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_no_method_leaves_anything_behind(images: Path, method: Method) -> None:
     """In an epoch of any method. How often the host waits is its own affair."""
     cycle = {"epochs": 2, "grace_epochs": 0, "morphisms": 0, "candidates": 4}
     last = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
@@ -136,7 +139,7 @@ def test_no_method_leaves_anything_behind(images: Path, one: Method) -> None:
         architecture={"lr": 0.01},
         searcher={"controller": {"updates": 2, "batch": 2, "hidden": 4}},
     )
-    config = config.override(one.overrides())
+    config = config.override(method.overrides())
     if config.architecture.samples > 2:
         config = config.override(["architecture.samples=2"])  # Two show what more would.
     search = Search(context_of(Search, config))
