@@ -19,10 +19,12 @@ from prnas.retraining.retraining import Retraining
 from prnas.runs import run
 from prnas.runs.batch_size import CpuProbe
 from prnas.runs.context import RunContext
+from prnas.runs.events import Callback
 from prnas.runs.processes import Processes
 from prnas.runs.signals import stop_signals
 from prnas.searching.search import Search
 from tests.support.settings import small_config, small_training
+from tests.support.watching import Watch
 
 META = torch.device("meta")
 CYCLE = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4, "skip_dropout": 0.2}
@@ -60,9 +62,14 @@ class HostWaits(TorchDispatchMode):
 
 
 @pytest.fixture(autouse=True)
-def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What CUDA has and `meta` lacks."""
+def copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies to the device do not wait, as on CUDA."""
     monkeypatch.setattr(devices, "ASYNCHRONOUS", ("meta",))
+
+
+@pytest.fixture
+def kernels() -> Iterator[None]:
+    """The kernel that CUDA has and `meta` lacks."""
     library = torch.library.Library("aten", "IMPL", "Meta")
 
     def update_stats(x: Any, mean: Any, variance: Any, momentum: float) -> Any:
@@ -82,15 +89,17 @@ def numbers(monkeypatch: pytest.MonkeyPatch, images: Path) -> None:
     monkeypatch.setattr(run, "digest_of", lambda *_: "digest")
 
 
-def context_of(kind: Any, config: Any) -> RunContext[Any]:
+def context_of(kind: Any, config: Any, *callbacks: Callback) -> RunContext[Any]:
     processes = Processes(ComputeConfig(accelerator="cpu"))
     processes.device = META
     data = load(config.images, META, print, 1e9)
     indices = kind.prepare(config, data, 1)
     with stop_signals() as signals:
-        return RunContext(config, data, indices, processes, CpuProbe(None), None, [], signals)
+        watched = (None, callbacks, signals)
+        return RunContext(config, data, indices, processes, CpuProbe(None), *watched)
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("execution", ["fused", "plain"])
 @pytest.mark.parametrize("recompute", [False, True], ids=["keep", "recompute"])
 def test_a_search_step_leaves_nothing_behind_and_waits_once(
@@ -128,6 +137,17 @@ def test_a_search_step_leaves_nothing_behind_and_waits_once(
         assert search.validate()["validation"].images == 48
 
 
+def test_auto_is_plain_where_the_device_lacks_a_kernel_and_says_so(images: Path) -> None:
+    watch = Watch()
+    search = Search(context_of(Search, small_config(images), watch))
+    assert [text for text in watch.messages if "meta lacks kernels of the fused supernet" in text]
+    with HostWaits() as waits:
+        search.take_step()
+    assert waits.number == 1
+    assert search.state.supernet.execution == "plain"
+
+
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_no_method_leaves_anything_behind(images: Path, method: Method) -> None:
     """In an epoch of any method. How often the host waits is its own affair."""
