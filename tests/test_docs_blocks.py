@@ -1,6 +1,6 @@
 """What readers copy from the docs works: commands are understood, programs run, files are valid.
 
-Tutorials are followed step by step in test_tutorials.py; docs/handover.md has its own tests in
+Tutorials are followed step by step in test_tutorials.py; docs/export.md has its own tests in
 tests/exporting.
 """
 
@@ -287,7 +287,7 @@ GIVEN = {
     "docs/networks.md": {"images": torch.zeros(2, 3, 8, 8), "labels": torch.tensor([1, 2])},
 }
 # Run elsewhere, or (pandas) not at all.
-ELSEWHERE = ("docs/handover.md", "docs/tutorials", "docs/records.md")
+ELSEWHERE = ("docs/export.md", "docs/tutorials", "docs/records.md")
 
 
 @pytest.mark.parametrize(

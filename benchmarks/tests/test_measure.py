@@ -58,7 +58,7 @@ def test_both_steps_train_alike() -> None:
     torch.testing.assert_close(ours.classifier.weight, theirs.classifier.weight)
 
 
-@pytest.mark.parametrize("stage", ["initial", "DL"])
+@pytest.mark.parametrize("stage", STAGES)
 def test_the_fused_supernet_makes_no_more_calls_than_the_textbook(stage: str) -> None:
     """Views aside, with the paper's channels; on a GPU every such call is a launch."""
     pools, data = stage_pools(stage, num_nodes=3), batches(2, size=16)

@@ -1,8 +1,10 @@
 """The benchmark of methods knows each of them."""
 
 from pathlib import Path
+from statistics import median
 
 from benchmarks.methods import config_of, trained, write_csv
+from benchmarks.results import RESULTS, read_records
 from prnas.config.methods import METHODS
 
 
@@ -27,3 +29,13 @@ def test_the_file_has_ratios_of_each_turn(tmp_path: Path) -> None:
         *("gdas,time,1,0.5000", "gdas,time,2,0.2500"),
         *("gdas,memory,1,0.5000", "gdas,memory,2,2.0000"),
     ]
+
+
+def test_the_costs_that_are_shown_were_measured() -> None:
+    ratios: dict[str, list[float]] = {}
+    for record in read_records(RESULTS / "method-steps.csv"):
+        if record["measure"] == "time":
+            ratios.setdefault(record["method"], []).append(float(record["ratio"]))
+    assert {method.name for method in trained()} == set(ratios)
+    shown = {method.name: method.cost for method in METHODS if method.name in ratios}
+    assert shown == {name: round(median(values), 2) for name, values in ratios.items()}

@@ -128,14 +128,14 @@ class KeySection:
 
 def sections_of(kind: type[Any]) -> list[KeySection]:
     """All sections of a config, those within others after these; what matters least comes last."""
-    found = list(_sections(kind, "", None))
-    return sorted(found, key=lambda section: section.name.split(".")[0] in _LAST)
+    sections = list(_sections(kind, "", None))
+    return sorted(sections, key=lambda section: section.name.split(".")[0] in _LAST)
 
 
 def _sections(kind: type[Any], path: str, value: Any) -> Iterator[KeySection]:
     keys: list[Key] = []
     inner: list[KeySection] = []
-    told = meanings(kind)
+    comments = meanings(kind)
     for name, (annotation, metadata, standard) in _fields(kind, value).items():
         whole = f"{path}{name}"
         section = _section_of(annotation)
@@ -149,7 +149,7 @@ def _sections(kind: type[Any], path: str, value: Any) -> Iterator[KeySection]:
         if _may_be_chosen(whole):
             words += ", or `auto`"
         shown = _DEFAULTS.get((kind, name)) or _shown(standard)
-        keys.append(Key(whole, words, shown, told.get(name, "")))
+        keys.append(Key(whole, words, shown, comments.get(name, "")))
     text = summary(kind).replace("`None`", "`null`")
     yield KeySection(path.removesuffix("."), text, tuple(keys))
     yield from inner
@@ -171,8 +171,8 @@ def _fields(kind: type[Any], value: Any) -> dict[str, tuple[Any, list[Any], Any]
 def _standard(field: Any, name: str, value: Any) -> Any:
     if value is not None:
         return getattr(value, name)
-    found = field.get_default(call_default_factory=True)
-    return ... if found is PydanticUndefined else found
+    default = field.get_default(call_default_factory=True)
+    return ... if default is PydanticUndefined else default
 
 
 def _plain(field: Any) -> Any:

@@ -12,11 +12,11 @@ _COMMENT = re.compile(r"#:\s*(.*)$")
 @cache
 def meanings(kind: type[Any]) -> dict[str, str]:
     """By name, those of inherited fields included; a field without such a comment has none."""
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         if each.__module__.startswith("prnas."):
-            found |= _own(each)
-    return found
+            comments |= _own(each)
+    return comments
 
 
 def _own(kind: type[Any]) -> dict[str, str]:
@@ -26,13 +26,13 @@ def _own(kind: type[Any]) -> dict[str, str]:
         for node in ast.walk(ast.parse("\n".join(lines)))
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__
     )
-    found: dict[str, str] = {}
+    comments: dict[str, str] = {}
     for node in body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             text = _above(lines, node.lineno) or _behind(lines, node.end_lineno or node.lineno)
             if text:
-                found[node.target.id] = text
-    return found
+                comments[node.target.id] = text
+    return comments
 
 
 def _above(lines: list[str], number: int) -> str:

@@ -13,17 +13,17 @@ _NUMBERS = {int: "whole number", float: "number"}
 
 def in_words(annotation: Any, metadata: Iterable[Any] = ()) -> str:
     """Such as "whole number, at least 1 and at most 64, or `null`"."""
-    kind, found = unwrapped(annotation, metadata)
+    kind, constraints = unwrapped(annotation, metadata)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        words = [in_words(each, found) for each in arguments if each is not types.NoneType]
+        words = [in_words(each, constraints) for each in arguments if each is not types.NoneType]
         return listed([*words, *(["`null`"] if types.NoneType in arguments else [])], ", or ")
     if origin is Literal:
         return listed([f"`{each}`" for each in arguments], " or ")
     if kind is bool:
         return "`true` or `false`"
     if kind in _NUMBERS:
-        bounds = _bounds(found)
+        bounds = _bounds(constraints)
         return f"{_NUMBERS[kind]}, {bounds}" if bounds else _NUMBERS[kind]
     if kind is str:
         return "text"
@@ -40,11 +40,11 @@ def in_words(annotation: Any, metadata: Iterable[Any] = ()) -> str:
 
 def unwrapped(annotation: Any, metadata: Iterable[Any] = ()) -> tuple[Any, list[Any]]:
     """A type without `Annotated`, and all that was said beside it."""
-    found = [*_flat(metadata)]
+    constraints = [*_flat(metadata)]
     while get_origin(annotation) is Annotated:
         annotation, *others = get_args(annotation)
-        found += _flat(others)
-    return annotation, found
+        constraints += _flat(others)
+    return annotation, constraints
 
 
 def _flat(metadata: Iterable[Any]) -> Iterable[Any]:

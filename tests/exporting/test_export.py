@@ -24,7 +24,7 @@ from prnas.models.model import Model, load, network_of, save_model
 from prnas.nets import plain
 from prnas.nets.network import build
 from tests.support.command_line import prnas as run
-from tests.support.handover import DOCS, elsewhere
+from tests.support.exported import DOCS, elsewhere
 from tests.support.settings import GENOTYPE201
 from tests.support.small_models import ROWS, card, colour_card, logits_of, some_pixels, trained
 

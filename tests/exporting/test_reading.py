@@ -10,7 +10,7 @@ from PIL import Image
 from prnas.exporting.export import export
 from prnas.models.model import Model
 from prnas.models.predict import predict
-from tests.support.handover import DOCS, elsewhere
+from tests.support.exported import DOCS, elsewhere
 from tests.support.small_models import card, colour_card, trained
 
 NETS = """

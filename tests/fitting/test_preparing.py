@@ -1,4 +1,4 @@
-"""From what was asked to a plan, on the embedded digits and with times that are said."""
+"""From a request to a plan, on the embedded digits and with times that are said."""
 
 import json
 from dataclasses import replace

@@ -19,10 +19,12 @@ from prnas.retraining.retraining import Retraining
 from prnas.runs import run
 from prnas.runs.batch_size import CpuProbe
 from prnas.runs.context import RunContext
+from prnas.runs.events import Callback
 from prnas.runs.processes import Processes
 from prnas.runs.signals import stop_signals
 from prnas.searching.search import Search
 from tests.support.settings import small_config, small_training
+from tests.support.watching import Watch
 
 META = torch.device("meta")
 CYCLE = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4, "skip_dropout": 0.2}
@@ -50,6 +52,9 @@ class HostWaits(TorchDispatchMode):
                 return torch.full(tensors[0].shape, 0.5).to(kwargs.get("dtype") or tensors[0].dtype)
         elif func is torch.ops.aten._to_copy.default and kwargs.get("device") == META:
             self.number += not kwargs.get("non_blocking")
+        elif func is torch.ops.aten.copy_.default and tensors[0].is_meta != tensors[1].is_meta:
+            self.number += not (kwargs.get("non_blocking") or args[2:] == (True,))
+            return tensors[0]
         elif len(tensors) > 1 and not tensors[0].is_meta and tensors[0].ndim:
             others = [x for x in tensors[1:] if x.is_meta]
             assert not others, f"{func} mixes devices"
@@ -57,9 +62,14 @@ class HostWaits(TorchDispatchMode):
 
 
 @pytest.fixture(autouse=True)
-def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What CUDA has and `meta` lacks."""
+def copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies to the device do not wait, as on CUDA."""
     monkeypatch.setattr(devices, "ASYNCHRONOUS", ("meta",))
+
+
+@pytest.fixture
+def kernels() -> Iterator[None]:
+    """The kernel that CUDA has and `meta` lacks."""
     library = torch.library.Library("aten", "IMPL", "Meta")
 
     def update_stats(x: Any, mean: Any, variance: Any, momentum: float) -> Any:
@@ -79,15 +89,17 @@ def numbers(monkeypatch: pytest.MonkeyPatch, images: Path) -> None:
     monkeypatch.setattr(run, "digest_of", lambda *_: "digest")
 
 
-def context_of(kind: Any, config: Any) -> RunContext[Any]:
+def context_of(kind: Any, config: Any, *callbacks: Callback) -> RunContext[Any]:
     processes = Processes(ComputeConfig(accelerator="cpu"))
     processes.device = META
     data = load(config.images, META, print, 1e9)
     indices = kind.prepare(config, data, 1)
     with stop_signals() as signals:
-        return RunContext(config, data, indices, processes, CpuProbe(None), None, [], signals)
+        watched = (None, callbacks, signals)
+        return RunContext(config, data, indices, processes, CpuProbe(None), *watched)
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("execution", ["fused", "plain"])
 @pytest.mark.parametrize("recompute", [False, True], ids=["keep", "recompute"])
 def test_a_search_step_leaves_nothing_behind_and_waits_once(
@@ -125,8 +137,19 @@ def test_a_search_step_leaves_nothing_behind_and_waits_once(
         assert search.validate()["validation"].images == 48
 
 
-@pytest.mark.parametrize("one", METHODS, ids=lambda one: one.name)
-def test_no_method_leaves_anything_behind(images: Path, one: Method) -> None:
+def test_auto_is_plain_where_the_device_lacks_a_kernel_and_says_so(images: Path) -> None:
+    watch = Watch()
+    search = Search(context_of(Search, small_config(images), watch))
+    assert [text for text in watch.messages if "meta lacks kernels of the fused supernet" in text]
+    with HostWaits() as waits:
+        search.take_step()
+    assert waits.number == 1
+    assert search.state.supernet.execution == "plain"
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_no_method_leaves_anything_behind(images: Path, method: Method) -> None:
     """In an epoch of any method. How often the host waits is its own affair."""
     cycle = {"epochs": 2, "grace_epochs": 0, "morphisms": 0, "candidates": 4}
     last = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
@@ -136,7 +159,7 @@ def test_no_method_leaves_anything_behind(images: Path, one: Method) -> None:
         architecture={"lr": 0.01},
         searcher={"controller": {"updates": 2, "batch": 2, "hidden": 4}},
     )
-    config = config.override(one.overrides())
+    config = config.override(method.overrides())
     if config.architecture.samples > 2:
         config = config.override(["architecture.samples=2"])  # Two show what more would.
     search = Search(context_of(Search, config))

@@ -50,7 +50,7 @@ prnas data
 prnas data folder:pictures --sample sample.png
 """,
     "config": """\
-# Everything that a search is told, as a file that `prnas search` takes.
+# The whole config of a search, as a file that `prnas search` takes.
 prnas config quick --set seed=5 -o mine.yaml
 """,
     "fit": """\

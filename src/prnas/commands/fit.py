@@ -89,7 +89,7 @@ def _check(pictures: str | None, options: FitOptions) -> None:
     refused += ["--dry-run"] if options.dry_run else []
     if refused:
         raise UserError(
-            f"--resume goes on with what was asked at the start; leave out {', '.join(refused)}"
+            f"--resume goes on with the options of the start; leave out {', '.join(refused)}"
         )
 
 

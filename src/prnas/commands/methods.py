@@ -19,7 +19,7 @@ def run(name: str | None, as_json: bool) -> None:
     show(table(["name", "step", "what it does", "source"], rows, right=(1,)), "")
     show_prose(
         "step: what a step takes, relative to first-order DARTS with the same candidates and "
-        "images, estimated by the passes that it takes. Any method goes with PR-DARTS's cycles: "
+        "images, as measured on a CPU. Any method goes with PR-DARTS's cycles: "
         "`prnas methods NAME` says what to set. docs/methods.md has formulas, published results, "
         "and differences."
     )
@@ -35,7 +35,7 @@ def _show(method: Method, as_json: bool) -> None:
     pairs = [
         ("what", method.line),
         ("source", method.source),
-        ("step", f"{method.cost:.2f} of a step of first-order DARTS, as estimated"),
+        ("step", f"{method.cost:.2f} of a step of first-order DARTS, as measured on a CPU"),
     ]
     if method.recipe:
         pairs.append(("as published", f"prnas search {method.recipe}"))

@@ -98,7 +98,7 @@ class FinalConfig(Section):
         classes: int,
         images: tuple[int, int, int],
     ) -> FinalNetwork:
-        """Of cells of this shape, for such images; `output` is that of the search's cells."""
+        """The final network of cells of this shape; `output` is that of the search's cells."""
         channels, height, width_ = images
         residual = shape.network == "residual"
         return FinalNetwork(

@@ -13,8 +13,9 @@ class Method:
     """A way to search, or an option of any way.
 
     `cost` is what a step takes, architecture and weights, relative to first-order DARTS with the
-    same candidates and images: an estimate, the sum of its passes. `settings` has the sections (or
-    parts of them, by their dotted paths) and keys that switch it on in any search, as plain data.
+    same candidates and images: measured (results/method-steps.csv), or 1 for those whose steps are
+    not of this kind. `settings` has the sections (or parts of them, by their dotted paths) and keys
+    that switch it on in any search, as plain data.
     """
 
     name: str
@@ -64,7 +65,7 @@ METHODS: tuple[Method, ...] = (
         "darts-2nd",
         "the architecture looks one weight step ahead",
         "Liu, Simonyan, Yang: DARTS: Differentiable Architecture Search. ICLR 2019",
-        cost=2.67,
+        cost=2.69,
         settings={"architecture": {"step": "second-order"}},
         recipe="darts-2nd",
     ),
@@ -85,7 +86,7 @@ METHODS: tuple[Method, ...] = (
         "snas",
         "samples that become one-hot as they cool; one level",
         "Xie, Zheng, Liu, Lin: SNAS: Stochastic Neural Architecture Search. ICLR 2019",
-        cost=0.67,
+        cost=0.61,
         settings={
             "architecture": {
                 "relaxation": "concrete",
@@ -100,7 +101,7 @@ METHODS: tuple[Method, ...] = (
         "nasp",
         "the discrete network in every pass, a continuous architecture",
         "Yao, Xu, Tu, Zhu: Efficient Neural Architecture Search via Proximal Iterations. AAAI 2020",
-        cost=0.5,
+        cost=0.55,
         settings={"architecture": {"relaxation": "proximal"}},
         recipe="nasp",
     ),
@@ -109,7 +110,7 @@ METHODS: tuple[Method, ...] = (
         "sampled paths, whose accuracies move probabilities",
         "Zheng, Ji, Tang, Zhang, Liu, Tian: Multinomial Distribution Learning for Effective Neural "
         "Architecture Search. ICCV 2019",
-        cost=0.23,
+        cost=0.21,
         settings={"architecture": {"relaxation": "multinomial", "step": "multinomial"}},
         recipe="mdenas",
     ),
@@ -118,6 +119,7 @@ METHODS: tuple[Method, ...] = (
         "a cooling softmax; what falls below a threshold goes",
         "Noy, Nayman, Ridnik, Zamir, Doveh, Friedman, Giryes, Zelnik-Manor: ASAP: Architecture "
         "Search, Anneal and Prune. AISTATS 2020",
+        cost=1.04,
         settings={
             "architecture": {
                 "relaxation": "threshold",
@@ -131,6 +133,7 @@ METHODS: tuple[Method, ...] = (
         "Max-W: the best candidate weighs 1; a bent cosine",
         "Hundt, Jain, Hager: sharpDARTS: Faster and More Accurate Differentiable Architecture "
         "Search. 2019",
+        cost=1.04,
         settings={"architecture": {"relaxation": "max-w"}, "weights": {"cosine_power": 2.0}},
         recipe="sharpdarts",
     ),
@@ -138,6 +141,7 @@ METHODS: tuple[Method, ...] = (
         "beta-darts",
         "a growing decay of the candidates that lead on their edges",
         "Ye, Li, Li, Chen, Fan, Ouyang: β-DARTS. CVPR 2022",
+        cost=1.06,
         settings={"architecture": {"beta_decay": {"start": 0.0, "end": 24.5}}},
         recipe="beta-darts",
     ),
@@ -145,6 +149,7 @@ METHODS: tuple[Method, ...] = (
         "fairdarts",
         "sigmoids that do not compete, driven to 0 or 1",
         "Chu, Zhou, Zhang, Li: Fair DARTS. ECCV 2020",
+        cost=1.08,
         settings={"architecture": {"relaxation": "sigmoid", "zero_one": 10.0}},
         recipe="fairdarts",
     ),
@@ -152,6 +157,7 @@ METHODS: tuple[Method, ...] = (
         "darts-minus",
         "a skip beside every edge, whose weight falls",
         "Chu, Wang, Zhang, Lu, Wei, Yan: DARTS-. ICLR 2021",
+        cost=1.06,
         settings={"architecture": {"auxiliary_skip": {"start": 1.0, "end": 0.02}}},
         recipe="darts-minus",
     ),
@@ -159,6 +165,7 @@ METHODS: tuple[Method, ...] = (
         "drnas",
         "mixing weights drawn from a distribution that is learned",
         "Chen, Wang, Cheng, Tang, Hsieh: DrNAS. ICLR 2021",
+        cost=1.02,
         settings={"architecture": {"relaxation": "dirichlet"}},
         recipe="drnas",
     ),
@@ -166,6 +173,7 @@ METHODS: tuple[Method, ...] = (
         "sdarts-rs",
         "mixtures that train weights are moved at random",
         "Chen, Hsieh: Stabilizing DARTS via Perturbation-based Regularization. ICML 2020",
+        cost=0.99,
         settings={"architecture": {"random_smoothing": {"start": 0.03, "end": 0.2946}}},
         recipe="sdarts-rs",
     ),
@@ -173,7 +181,7 @@ METHODS: tuple[Method, ...] = (
         "gdas",
         "one sampled candidate an edge, straight-through",
         "Dong, Yang: Searching for a Robust Neural Architecture in Four GPU Hours. CVPR 2019",
-        cost=0.25,
+        cost=0.24,
         settings={
             "architecture": {"relaxation": "gdas", "temperature": {"start": 10.0, "end": 0.1}}
         },
@@ -184,7 +192,7 @@ METHODS: tuple[Method, ...] = (
         "GDAS with sampled edges and several samples a step",
         "Wang, Chu, Fan, Zhang, Zhang, Yang, Yan: ROME: Robustifying Memory-Efficient NAS via "
         "Topology Disentanglement and Gradient Accumulation. ICCV 2023",
-        cost=1.05,
+        cost=1.10,
         settings={
             "architecture": {
                 "relaxation": "rome",
@@ -197,7 +205,7 @@ METHODS: tuple[Method, ...] = (
         "pc-darts",
         "candidates on a part of the channels; edge weights",
         "Xu, Xie, Zhang, Chen, Qi, Tian, Xiong: PC-DARTS. ICLR 2020",
-        cost=0.25,
+        cost=0.70,
         settings={"network": {"partial_channels": 4}, "architecture": {"edge_weights": True}},
         recipe="pc-darts",
     ),
@@ -206,7 +214,7 @@ METHODS: tuple[Method, ...] = (
         "candidates that overfit stop training, one by one",
         "Jiang, Ji, Zhu, Yuan, Huang: Operation-Level Early Stopping for Robustifying "
         "Differentiable NAS. NeurIPS 2023",
-        cost=1.33,
+        cost=1.28,
         settings={"architecture": {"step": "oles"}},
         recipe="oles",
     ),
@@ -215,7 +223,7 @@ METHODS: tuple[Method, ...] = (
         "edges become discrete in turn, by what is lost without",
         "Wang, Cheng, Chen, Tang, Hsieh: Rethinking Architecture Selection in Differentiable NAS. "
         "ICLR 2021",
-        cost=0.67,
+        cost=0.59,
         settings={"architecture": {"step": "none", "scoring": "removal", "sequential": 70}},
         recipe="darts-pt",
     ),
@@ -230,7 +238,7 @@ METHODS: tuple[Method, ...] = (
         "random-shared",
         "random cells train shared weights, by which others are scored",
         "Li, Talwalkar: Random Search and Reproducibility for Neural Architecture Search. UAI 2019",
-        cost=0.17,
+        cost=0.13,
         settings={
             "architecture": {"step": "sampled-cells", "scoring": "paths"},
             "searcher": {"method": "random"},
@@ -265,7 +273,7 @@ METHODS: tuple[Method, ...] = (
         "an LSTM writes the cells that train shared weights, and learns",
         "Pham, Guan, Zoph, Le, Dean: Efficient Neural Architecture Search via Parameter Sharing. "
         "ICML 2018",
-        cost=0.23,
+        cost=0.11,
         settings={
             "architecture": {"step": "enas", "scoring": "paths"},
             "searcher": {"method": "controller"},
@@ -277,6 +285,7 @@ METHODS: tuple[Method, ...] = (
         "the final network's expected cost is a part of the loss",
         "Cai, Zhu, Han: ProxylessNAS: Direct Neural Architecture Search on Target Task and "
         "Hardware. ICLR 2019",
+        cost=1.02,
         settings={"architecture": {"cost": {"of": "params", "weight": 0.2, "reference": "3M"}}},
     ),
 )

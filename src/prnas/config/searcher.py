@@ -22,7 +22,7 @@ Proxy = Literal["nwot", "synflow", "params", "macs"]
 
 
 class BudgetConfig(Section):
-    """When a searcher has seen enough: whichever comes first."""
+    """The budget of a searcher: it ends with whichever comes first."""
 
     #: Number of evaluations; null: no bound.
     evaluations: Size | None = None

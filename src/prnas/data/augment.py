@@ -37,7 +37,7 @@ class Augmentation:
 
     @classmethod
     def of(cls, config: ImagesConfig, normalization: Normalization) -> "Augmentation":
-        """That of a config."""
+        """The augmentation of a config."""
         names = ("flip", "crop_padding", "cutout", "padding_color")
         if isinstance(config, RetrainDataConfig):
             names += ("color_jitter", "rand_augment", "rand_magnitude")

@@ -1,4 +1,4 @@
-"""The folder of a fit: what was asked, the plan with its measurements, the results.
+"""The folder of a fit: the request, the plan with its measurements, the results.
 
 Everything is written once. A fit that goes on reads it, and measures nothing anew.
 """

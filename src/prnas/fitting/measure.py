@@ -40,7 +40,7 @@ class _EnoughError(Exception):
 
 @dataclass
 class _Watch(Callback):
-    """When things happened in a run. It ends the run in its third epoch."""
+    """The moments at which things happened in a run, which it ends in its third epoch."""
 
     clock: Callable[[], float]
     began: float = 0.0

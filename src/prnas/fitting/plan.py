@@ -140,7 +140,7 @@ class Plan:
 
 
 def batch_size(images: int) -> int:
-    """For an epoch of so many images: some steps, as far as sensible batches allow."""
+    """The batch for an epoch of so many images: some steps, as far as sensible batches allow."""
     least, most = BATCHES
     return min(max(8 * round(images / STEPS / 8), least), most, max(images, 1))
 
@@ -153,7 +153,7 @@ def cycle_lengths(epochs: int) -> list[tuple[int, int]]:
 
 
 def ladder(task: Task) -> list[Rung]:
-    """From the cheapest to the dearest: larger images first, then better networks."""
+    """The rungs from the cheapest to the dearest: larger images first, then better networks."""
     sizes = sorted(image_sizes(task.facts)) if task.size is None else [task.size]
     (supernet, *supernets), (final, *finals) = SUPERNETS, task.finals
     rungs = [Rung(size, supernet, final) for size in sizes]
@@ -191,7 +191,7 @@ def ending_seconds(times: Mapping[str, StepTimes], task: Task) -> float:
 
 
 def plan_search(times: SearchTimes, task: Task, seconds: float) -> SearchPlan | None:
-    """As many epochs as fit; of fewer images if there would be too few. `None`: none fits."""
+    """A search of as many epochs as fit, of fewer images if those would be too few; or `None`."""
 
     def longest(images: int, least: int, most: int) -> SearchPlan | None:
         plan = None

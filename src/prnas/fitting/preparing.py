@@ -1,4 +1,4 @@
-"""From what was asked to a plan: look at the images, measure, decide. Nothing is written."""
+"""From a request to a plan: look at the images, measure, decide. Nothing is written."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""All trained networks on the held-out images, and what is to be told of the best one."""
+"""All trained networks on the held-out images, and what is to be said of the best one."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

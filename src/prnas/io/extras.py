@@ -15,7 +15,7 @@ class Extra:
 
     @property
     def missing(self) -> list[str]:
-        """Those of its packages that are not installed; nothing is imported."""
+        """The names of its packages that are not installed; nothing is imported."""
         return [name for name in self.packages if importlib.util.find_spec(name) is None]
 
 

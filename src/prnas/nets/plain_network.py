@@ -55,7 +55,7 @@ def network_of(
 
 
 class Network(nn.Module):
-    """With drop-path and an auxiliary head: in training, it gives (logits, auxiliary logits)."""
+    """A network with drop-path and an auxiliary head: (logits, auxiliary logits) in training."""
 
     def __init__(
         self,

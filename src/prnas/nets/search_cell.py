@@ -361,7 +361,7 @@ class SearchCell(nn.Module):
                 return FACTORIZED, [_pointwise_link(module)]
             case Skip():
                 return (Feature("dropped", edge, index) if dropping else RAW), []
-            case _:  # any other operation: its module runs as it is
+            case _:  # not `assert_never`: programs register more; their modules run as they are
                 return Feature("module", edge, index), []
 
 

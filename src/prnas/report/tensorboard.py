@@ -84,7 +84,7 @@ def epoch_scalars(record: EpochRecord) -> Iterator[Scalar]:
 
 
 def evaluation_scalars(record: EvaluationRecord) -> Iterator[Scalar]:
-    """Of what a searcher asked for, against the number of its evaluation."""
+    """Scalars of a searcher's evaluations, by their numbers."""
     for name in ("score", "best", "images", "seconds"):
         yield f"{record.stage}/{name}", getattr(record, name)
     yield from _numbers(f"{record.stage}/entropy", record.entropy)

@@ -22,7 +22,7 @@ class Loss:
     class_weights: Tensor | None = None  # one for each class, on the CPU
 
     def __call__(self, logits: Tensor, labels: Tensor, mixed: Mixed | None = None) -> Tensor:
-        """Of images that are `mixed`, the labels of both count, each by its share."""
+        """The loss; of images that are `mixed`, the labels of both count, each by its share."""
         if mixed is not None:
             own = mixed.shares * self._of_each(logits, labels)
             others = (1 - mixed.shares) * self._of_each(logits, labels[mixed.partners])

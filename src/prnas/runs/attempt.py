@@ -38,7 +38,7 @@ class Outcome:
 
     @classmethod
     def mean(cls, outcomes: Sequence["Outcome"]) -> "Outcome":
-        """Of several passes on the same images."""
+        """The mean outcome of several passes on the same images."""
         if len(outcomes) == 1:
             return outcomes[0]
         loss = torch.stack([outcome.loss for outcome in outcomes]).mean()

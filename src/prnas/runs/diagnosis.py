@@ -37,7 +37,7 @@ class Processor:
 
 @dataclass(frozen=True)
 class Memory:
-    """In bytes; `free` is what a run may still take, control groups included."""
+    """Memory in bytes; `free` is what a run may still take, control groups included."""
 
     total: int
     free: int

@@ -32,7 +32,7 @@ from prnas.space.pools import Pools
 class RunStart:
     """A run begins, or is resumed. `cycle` and `epoch` are those of the next step, from 1."""
 
-    config: SearchConfig | RetrainConfig  #: What it was told.
+    config: SearchConfig | RetrainConfig  #: Its config, with every default.
     folder: Path | None  #: The run's folder; `None`: nothing is written.
     device: str  #: What it computes on.
     world_size: int  #: Number of processes.
@@ -45,7 +45,7 @@ class RunStart:
     macs: int | None = None  #: Multiply-accumulates of a trained network for an image.
     test_images: int | None = None  #: Images that a training tests on.
     validation_images: int = 0  #: Images of a training's validation part.
-    evaluations: int = 0  #: Evaluations that a searcher has been told of so far.
+    evaluations: int = 0  #: Evaluations of a searcher so far.
     notes: tuple[str, ...] = ()  #: What else a person should know of how a training begins.
     #: What was chosen by the images, and why; not of a run that is resumed.
     reasons: tuple[tuple[str, str], ...] = ()
@@ -127,7 +127,7 @@ class SearchResult(_EpochTable):
     seconds: float  #: Duration of the search, in all its sessions.
     fit: FitRecord | None = None  #: What limits on the final network made of the genotype.
     evaluations: tuple[EvaluationRecord, ...] = ()  #: Those of a searcher, if there was one.
-    config: SearchConfig | None = None  #: What it was told.
+    config: SearchConfig | None = None  #: Its config, with every default.
     next: NextTraining | None = None  #: The network that `prnas retrain` will train.
 
     @property
@@ -169,7 +169,7 @@ class RetrainResult(_EpochTable):
     seconds: float  #: Duration of the training, in all its sessions.
     validation: Score | None = None  #: Score of the model, if there was a validation part.
     kept_epoch: int | None = None  #: The epoch whose weights were kept, if it was chosen.
-    config: RetrainConfig | None = None  #: What it was told.
+    config: RetrainConfig | None = None  #: Its config, with every default.
 
     def _facts(self) -> Facts:
         return [
@@ -215,7 +215,7 @@ class Callback:
         """An epoch is over; `records.jsonl` has the same record."""
 
     def on_evaluation(self, record: EvaluationRecord) -> None:
-        """A searcher was told the score of a cell."""
+        """A searcher got the score of a cell."""
 
     def on_cycle(self, record: CycleRecord, pools: Pools) -> None:
         """A cycle of a search is over; `pools` are those after the change."""

@@ -137,7 +137,7 @@ def _memory() -> Memory | None:
         import psutil
 
         from prnas.io.memory import free_memory
-    except ImportError:  # It is told among the packages.
+    except ImportError:  # Among the packages, it is listed as missing.
         return None
     return Memory(psutil.virtual_memory().total, int(free_memory()))
 

@@ -1,4 +1,4 @@
-"""The number of threads of a run: by rule, so that every machine computes the same bits."""
+"""The number of threads of a run: by rule, so that a small run has the same bits on more cores."""
 
 import psutil
 import torch

@@ -33,7 +33,7 @@ class SuccessiveHalving(Searcher):
 
     @property
     def share(self) -> float:
-        """Of a whole evaluation, for each cell of the present rung."""
+        """The share of a whole evaluation that each cell of the present rung gets."""
         return float(self.factor) ** (self.rung + 1 - self.rungs)
 
     @property

@@ -13,7 +13,7 @@ _TRIES = 1000  # draws of a start that was not scored yet, before one is taken t
 
 
 class LocalSearch(Searcher):
-    """From a random cell to its best neighbour, as long as that is better; then from another.
+    """Moves from a random cell to its best neighbour, as long as that is better; then from another.
 
     Neighbours are all cells that a single edit leads to, in a random order. With `move` "first", it
     moves to the first that is better, without looking at the others. No cell is asked for twice,

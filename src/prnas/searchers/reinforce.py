@@ -36,7 +36,7 @@ class Reinforce(Searcher):
         self._sum = self._weight = 0.0  # Sum and weight of the moving average.
 
     def probabilities(self, key: EdgeKey) -> list[float]:
-        """Of the operations on an edge, should it be in the cell."""
+        """Probabilities of the operations on an edge, should it be in the cell."""
         return softmax(self.logits[key])
 
     def _propose(self) -> Proposal:
@@ -72,7 +72,7 @@ class Reinforce(Searcher):
                 logits[i] -= self.lr * (means[i] / corrections[0]) / scale
 
     def gradients(self, genotype: Genotype, advantage: float) -> dict[EdgeKey, list[float]]:
-        """Of minus the log-probability of a cell, times its advantage, by the logits."""
+        """Gradients by the logits of a cell's negative log-probability, times its advantage."""
         gradients: dict[EdgeKey, list[float]] = {}
         for role in genotype.roles:
             for state, edge in genotype.cell(role).edges:

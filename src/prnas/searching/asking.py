@@ -72,7 +72,7 @@ class Asking:
 
     @property
     def images(self) -> int:
-        """That all evaluations so far have taken."""
+        """The number of images that all evaluations so far have taken."""
         return self.spent.images
 
     @property

@@ -75,7 +75,7 @@ class BatchAccuracy:
         self._round, self._order = -1, self.half
 
     def __call__(self, genotype: Genotype, number: int) -> float:
-        """On the batch of that number, from 0."""
+        """The accuracy on the batch of that number, from 0."""
         round_number, index = divmod(number, len(self.half) // self.size)
         if round_number != self._round:
             names = ("rewards", self.search.state.position.cycle, round_number)

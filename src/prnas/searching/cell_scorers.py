@@ -130,7 +130,7 @@ class TrainingScorer(ImageScorer):
         self.config = self.config.model_copy(update={"compute": compute})
 
     def epochs(self, proposal: Proposal) -> int:
-        """Of its training, which may deserve only a share of a whole one."""
+        """The epochs of a proposal's training, which may deserve only a share of a whole one."""
         return max(round(proposal.share * self.config.searcher.training.training.epochs), 1)
 
     def cost(self, proposal: Proposal) -> Cost:

@@ -22,7 +22,7 @@ NAMES: tuple[Proxy, ...] = get_args(Proxy)
 
 
 class Proxies:
-    """Of networks at their first weights, which are drawn alike for all cells.
+    """Zero-cost proxies of networks at their first weights, which are drawn alike for all cells.
 
     nwot looks at some images of the architecture half, the same for all cells.
     """

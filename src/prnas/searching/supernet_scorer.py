@@ -52,7 +52,7 @@ class SupernetScorer:
             self._calibration = [images for images, _ in fetched(search, some)]
 
     def accuracy(self, genotype: Genotype, all_images: bool = False) -> float:
-        """On some images, or on all of the architecture half."""
+        """The accuracy of a cell on some images, or on all of the architecture half."""
         batches = fetched(self.search, self._all) if all_images else self._few_images()
         correct = num_correct(self.search, genotype, batches, self._calibration)
         (total,) = self.search.processes.sum([float(correct)])
@@ -108,7 +108,7 @@ class CellChoice:
         return self.finalists[self.scores.index(max(self.scores))].genotype
 
     def _enter(self, cell: Evaluated) -> None:
-        """Among the finalists, if it is as good; each cell once, and of equals the first."""
+        """Add a cell to the finalists if it is as good; each cell once, and of equals the first."""
         if all(cell.genotype != other.genotype for other in self.finalists):
             ranked = sorted([*self.finalists, cell], key=lambda other: -other.score)
             self.finalists = ranked[: self.search.config.searcher.supernet.finalists]

@@ -51,7 +51,7 @@ class Costs:
         return KINDS if self.table else KINDS[:2]
 
     def of(self, role: Role, source: int, op: Operation) -> Cost:
-        """Of an operation on this state, in all cells of a role.
+        """The cost of an operation on this state, in all cells of a role.
 
         A `KeyError` names an operation whose latency was not measured.
         """
@@ -72,7 +72,7 @@ class Costs:
         return Cost(total.parameters, total.macs, latency)
 
     def total(self, genotype: Genotype) -> Cost:
-        """Of a genotype's whole network."""
+        """The cost of a genotype's whole network."""
         total = self.around
         for role in genotype.roles:
             for _, edge in genotype.cell(role).edges:

@@ -41,7 +41,7 @@ class EdgePool:
         if len(set(self.candidates)) < len(self.candidates):
             raise ValueError("a pool holds no candidate twice")
         if not self.ever_held.issuperset(self.candidates):
-            raise ValueError("a pool's births must tell where each candidate came from")
+            raise ValueError("a pool's births must say where each candidate came from")
 
     @classmethod
     def initial(cls, operations: Sequence[Operation]) -> "EdgePool":

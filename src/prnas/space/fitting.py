@@ -81,7 +81,7 @@ class Fit:
     smallest: Cost | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As the record of a genotype has it."""
+        """The fit as the record of a genotype has it."""
         smallest = None if self.smallest is None else asdict(self.smallest)
         return {
             "limits": {kind: self.limits.of(kind) for kind in self.limits.kinds},
@@ -232,7 +232,7 @@ class _Problem:
     def _groups(
         self, amounts: Callable[[Role, RankedEdge, Operation], Amounts], unit: float | None = None
     ) -> list[Group]:
-        """With strengths in these units as values, or else with the first amount saved."""
+        """Groups with strengths in these units as values, or else with the first amount saved."""
         groups: list[Group] = []
         for role, edges, number in self.nodes:
             slots: list[tuple[Option, ...]] = []
@@ -248,7 +248,7 @@ class _Problem:
 
 
 def strengths(edge: RankedEdge) -> list[float]:
-    """Of the candidates of an edge in their order: none more than one that is ranked before it.
+    """Strengths of an edge's candidates in their order: none exceeds one that is ranked before it.
 
     Candidates that were eliminated one by one are not ranked by their strengths alone.
     """
@@ -367,5 +367,5 @@ def _changed(change: GivenUp, inputs: int) -> str:
 
 
 def _state(state: int, inputs: int) -> str:
-    """As in pictures: the cells before, then the nodes."""
+    """The name of a state as in pictures: the cells before, then the nodes."""
     return f"c(k-{inputs - state})" if state < inputs else f"B{state - inputs + 1}"

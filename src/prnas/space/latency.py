@@ -41,7 +41,7 @@ class LatencyTable:
     device: str = ""
 
     def of(self, op: Operation, channels: int, pixels: Pixels, stride: int) -> int:
-        """Of an operation that reads `pixels`; a `KeyError` if it was not measured."""
+        """The latency of an operation that reads `pixels`; a `KeyError` if it was not measured."""
         return 0 if isinstance(op, Zero) else self.operations[key(op, channels, pixels, stride)]
 
     def to_json(self) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class Evaluations:
 
     @property
     def total(self) -> int | None:
-        """As far as it is known before."""
+        """The number of evaluations, if it is known before."""
         assert self.last is not None
         each = max(self.last.images // self.last.number, 1)
         return self.config.searcher.budget.evaluations_for(each)

@@ -171,7 +171,7 @@ def _inversions(numbers: Sequence[int]) -> int:
 
 
 def _keep_first_on_top(graph: Graph) -> None:
-    """Of a layout and its mirror image, both as good, take the one nearer to the given order."""
+    """Take the layout or its mirror image, both as good: the one nearer to the given order."""
     first = next((column for column in graph.columns if len(column) > 1), None)
     if first and _inversions(first) > _inversions(first[::-1]):
         for column in graph.columns:

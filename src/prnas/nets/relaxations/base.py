@@ -32,7 +32,7 @@ class CycleProgress:
 
     @property
     def after_grace(self) -> float:
-        """From 0 in the first epoch after the grace epochs, and before it, to 1 in the last."""
+        """Progress from 0, until the first epoch after the grace epochs, to 1 in the last epoch."""
         last = self.epochs - 1 - self.grace_epochs
         if last <= 0:
             return float(self.epoch >= self.grace_epochs)

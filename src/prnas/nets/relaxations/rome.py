@@ -19,7 +19,7 @@ from prnas.space.scores import exponential
 
 
 class Rome(Relaxation):
-    """As many edges of a node as a genotype has are drawn, and one candidate on each of them.
+    """Draws as many edges of a node as a genotype has, and one candidate on each of them.
 
     So the sampled network has the topology of those that are derived. Edges have weights of their
     own for it. Evaluated, each node has its best edges, with their best candidates.

@@ -1,11 +1,11 @@
-"""The page on handing over a model, and processes that know nothing of this project."""
+"""The page on exports, and processes that know nothing of this project."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs" / "handover.md"
+DOCS = Path(__file__).parents[2] / "docs" / "export.md"
 
 
 def elsewhere(program: str, folder: Path, *arguments: str) -> str:
