@@ -146,7 +146,7 @@ def _summary(config: ImagesConfig, data: Any, values: Any) -> dict[str, Any]:
         ],
         "mean": list(values.mean),
         "std": list(values.std),
-        "augmentation": {key: getattr(config, key) for key in _augmentation_keys(config)},
+        "augment": {key: getattr(config, key) for key in _augmentation_keys(config)},
         "storage": "memory" if isinstance(data.train, InMemory) else "stream",
     }
 
@@ -172,7 +172,7 @@ def _show(config: ImagesConfig, summary: dict[str, Any]) -> None:
         ("classes", f"{len(classes)}, of {balance} training images each"),
         *[(name, ", ".join(f"{x:.4f}" for x in summary[name])) for name in ("mean", "std")],
         ("storage", f"{where} ({size:,.1f} MB)"),
-        ("variants", f"{_variants(config)} (as by {summary['recipe']})"),
+        ("augment", f"{_variants(config)} (as by {summary['recipe']})"),
     ]
     about = catalog.ABOUT.get(config.name)
     if about is not None:

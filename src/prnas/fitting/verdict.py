@@ -192,7 +192,7 @@ def _short(network: Trained) -> str:
 
 def _numbers(compared: Sequence[Compared]) -> str:
     return "; ".join(
-        f"test images that only what was found has right: {each.only_found}, only the other: "
-        f"{each.only_other}, p = {each.corrected:.2g}"
+        f"test images that only the found network got right: {each.only_found}, only the other "
+        f"network: {each.only_other}, p = {each.corrected:.2g}"
         for each in compared
     )
