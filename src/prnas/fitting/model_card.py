@@ -144,7 +144,7 @@ def _use(card: ModelCard, files: Sequence[str]) -> list[str]:
         "",
         "- `prnas predict FOLDER picture.jpg`, with the folder of this card",
         *(f"- `{EXPORTS}/{name}`: {uses[name]}" for name in files if name in uses),
-        f"- `{PAGE}`: the whole story",
+        f"- `{PAGE}`: the report",
     ]
 
 

@@ -97,7 +97,7 @@ def show_end(result: FitResult) -> None:
     folder = result.folder
     show("")
     made = {
-        PAGE: "the whole story; open it in a browser",
+        PAGE: "the report; open it in a browser",
         CARD: "the model card",
         FOLDER: "the best network",
         EXPORTS: "the same for other programs",
