@@ -97,7 +97,8 @@ def _decided(
             rung = rungs[decided]
             cells, channels = rung.final
             listener.on_measuring(
-                f"some steps: images of {rung.size} x {rung.size}, {cells} cells of {channels} channels"
+                f"some steps: images of {rung.size} x {rung.size}, "
+                f"{cells} cells of {channels} channels"
             )
             measured[decided] = _measured(rung, task, request, card, loaded, meter)
             continue
