@@ -146,7 +146,7 @@ def _summary(config: ImagesConfig, data: Any, values: Any) -> dict[str, Any]:
         ],
         "mean": list(values.mean),
         "std": list(values.std),
-        "augment": {key: getattr(config, key) for key in _augmentation_keys(config)},
+        "augmentation": {key: getattr(config, key) for key in _augmentation_keys(config)},
         "storage": "memory" if isinstance(data.train, InMemory) else "stream",
     }
 
