@@ -127,7 +127,7 @@ def test_samples_are_treated_as_the_search_would(folder: str, here: Cli, tmp_pat
 
     def told(*arguments: str) -> tuple[object, ...]:
         summary = json.loads(here.good("data", *arguments, "--json"))
-        how = summary["augment"]
+        how = summary["augmentation"]
         size = summary["shape"][1]
         return summary["recipe"], size, how["flip"], how["crop_padding"], how["cutout"]
 
