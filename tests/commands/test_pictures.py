@@ -49,8 +49,8 @@ def test_a_search_says_what_it_chose_and_a_training_follows(folder: str, tmp_pat
     out = good("search", "--data", folder, *SMALL, "--name", "found", cwd=tmp_path)
     assert "images    20 training images of 2 classes (10 each), colour, short side 30 pix" in out
     assert "batch     8 images, 1 step an epoch" in out
-    assert "variants  flipped, shifted by up to 1: as photos" in out
-    assert "mind      20 images are few" in out
+    assert "augment   flipped, shifted by up to 1: as photos" in out
+    assert "note      20 images are few" in out
     assert "\x1b" not in out
     run = tmp_path / "runs" / "found"
     data = config_of_run(run)["data"]
@@ -58,10 +58,10 @@ def test_a_search_says_what_it_chose_and_a_training_follows(folder: str, tmp_pat
     assert SearchConfig.from_data(config_of_run(run)).batch.max == 8  # it says `auto` nowhere
     # The written config repeats the search, and looks at nothing.
     again = good("search", "runs/found/config.yaml", "--name", "again", cwd=tmp_path)
-    assert "variants" not in again
+    assert "augment" not in again
     assert_same_run(tmp_path / "runs" / "again", run)
     trained = good("retrain", "runs/found", *TRAINING, "--name", "trained", cwd=tmp_path)
-    assert "variants  flipped, shifted by up to 1, a square of 2 cut out: as photos" in trained
+    assert "augment   flipped, shifted by up to 1, a square of 2 cut out: as photos" in trained
     data = config_of_run(tmp_path / "runs" / "trained")["data"]
     assert (data["name"], data["flip"], data["cutout"]) == (folder, True, 2)
 
@@ -73,7 +73,7 @@ def test_a_stopped_search_goes_on_without_another_look(folder: str, tmp_path: Pa
     run = tmp_path / "runs" / "run"
     stopped_by(signal.SIGTERM, *arguments, "--name", "run", run=run, cwd=tmp_path)
     out = good("search", "--resume", str(run), cwd=tmp_path)
-    assert "variants" not in out
+    assert "augment" not in out
     assert_same_run(run, tmp_path / "runs" / "whole")
 
 
@@ -158,7 +158,7 @@ def test_samples_are_treated_as_the_search_would(folder: str, here: Cli, tmp_pat
 
 def test_a_recipe_that_is_not_for_these_images_says_so(folder: str, tmp_path: Path) -> None:
     out = good("search", "quick", "--data", folder, *SMALL, "--set", "batch.min=8", cwd=tmp_path)
-    assert "mind      quick is made for digits: images are not flipped" in out
+    assert "note      quick is made for digits: images are not flipped" in out
 
 
 def test_default_recipes() -> None:
@@ -179,7 +179,7 @@ def test_the_same_in_python_and_in_a_study(folder: str, here: Cli, tmp_path: Pat
     ears = Ears()
     overrides = [word for word in SMALL if "=" in word] + [f"data.name={json.dumps(folder)}"]
     prnas.search("pictures", overrides=overrides, callbacks=[ears])
-    assert dict(ears.start.reasons)["variants"].startswith("flipped")
+    assert dict(ears.start.reasons)["augment"].startswith("flipped")
     assert ears.start.config.data.crop_padding == 1
     study = {
         "rows": [{"name": "mine", "search": "pictures"}],

@@ -130,7 +130,7 @@ def test_what_is_flipped(channels: int, side: int, names: tuple[str, ...], flipp
     for draft in (search(), training()):
         choice = choose(draft, known)
         assert choice.values["data.flip"] is flipped
-        told = dict(choice.reasons)["variants"]
+        told = dict(choice.reasons)["augment"]
         assert told.startswith("flipped" if flipped else "not flipped")
 
 
@@ -179,9 +179,9 @@ def test_the_reasons() -> None:
     assert told["images"] == (
         "492 training images of 4 classes (2 to 320 each), colour, short side 32 pixels"
     )
-    assert told["mind"].startswith("the largest class has 160 times the smallest one's images")
+    assert told["note"].startswith("the largest class has 160 times the smallest one's images")
     assert told["size"] == "16 x 16 pixels: larger ones leave no time for 40 epochs"
-    assert "chance" in dict(choose(search(), facts(32)).reasons)["mind"]
+    assert "chance" in dict(choose(search(), facts(32)).reasons)["note"]
     many = dict(choose(search(), facts(40_000, PHOTOS)).reasons)
     assert many["of these"] == "1,800, as many as there is time for"
     assert many["images"].endswith("short side 200 to 400 pixels, median 260")

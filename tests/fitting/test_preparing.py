@@ -31,7 +31,7 @@ def test_the_state_goes_to_a_file_and_back() -> None:
     assert FitState.from_json(json.loads(json.dumps(state.to_json()))) == state
     assert state.task.train == 1438
     assert state.task.test_images == 359
-    assert {"size", "network", "search", "trainings", "variants"} <= set(dict(state.plan.reasons))
+    assert {"size", "network", "search", "trainings", "augment"} <= set(dict(state.plan.reasons))
     assert "359 held out" in state.look[0]
 
 

@@ -67,7 +67,7 @@ def _default(value: Any) -> Any:
 app = App(
     name="prnas",
     help="Prune-and-Replace Neural Architecture Search: find the cell of a convolutional network "
-    "that classifies your images best.",
+    "that classifies your images well.",
     version=lambda: prnas.__version__,
     help_format="plaintext",
     result_action="return_value",

@@ -28,6 +28,11 @@ DATA = Parameter(
     help="digits, cifar10, cifar100, fashion-mnist, folder:PATH or npz:PATH. Without it, the sets "
     "are listed.",
 )
+RETRAINED = Parameter(
+    completer=completers.cells,
+    help="A run's folder, a published cell's name, a genotype file, or a plain network to compare "
+    "with: resnet8, resnet14, … Default with --from: the network of that model.",
+)
 STUDY = Parameter(
     completer=completers.studies,
     help="A study that comes with prnas, a YAML file, or the folder of a study.",
@@ -62,7 +67,7 @@ def zoo(name: Published | None = None, /, *, as_json: AsJson = False) -> None:
 
 
 def truth(*cells: Annotated[str, CELL], as_json: AsJson = False) -> None:
-    """Look up the true accuracy of cells of NAS-Bench-201, also of those that searches found."""
+    """Look up cells, also those that a search found, in the table of NAS-Bench-201."""
     from prnas.commands.truth import run
 
     run(cells, as_json)
@@ -90,7 +95,7 @@ def recipes(name: AnyRecipe | None = None, /, *, as_json: AsJson = False) -> Non
 
 
 def methods(name: Method | None = None, /, *, as_json: AsJson = False) -> None:
-    """List the ways to search, what a step of each costs, and where it comes from; or show one.
+    """List the search methods, what a step of each costs, and its paper; or show one.
 
     :param name: A method; all of them without it.
     """
@@ -102,7 +107,7 @@ def methods(name: Method | None = None, /, *, as_json: AsJson = False) -> None:
 def data(
     name: Annotated[str | None, DATA] = None, /, *, given: options.DataOptions | None = None
 ) -> None:
-    """List the sets of images, or show what is in one."""
+    """List the data sets, or show what is in one."""
     from prnas.commands.data import run
 
     run(name, given or options.DataOptions())
@@ -145,7 +150,7 @@ def latency(
 
 
 def retrain(
-    genotype: Genotype | None = None,
+    genotype: Annotated[str | None, RETRAINED] = None,
     recipe: RetrainRecipe | None = None,
     /,
     *,
@@ -153,8 +158,6 @@ def retrain(
 ) -> None:
     """Train the network of a genotype, and test it.
 
-    :param genotype: A published cell's name, a genotype file, a run's folder, or a plain network to
-        compare with (resnet8, resnet14, …); with --from, by default what the model has.
     :param recipe: A recipe, or a YAML file. Default: retrain-quick; own images: retrain-pictures.
     """
     from prnas.commands.retrain import run
@@ -163,7 +166,7 @@ def retrain(
 
 
 def study(study: Annotated[str, STUDY], /, *, given: options.StudyOptions | None = None) -> None:
-    """Compare recipes by many searches and trainings. Called again, it goes on."""
+    """Compare recipes by many searches and trainings. Run it again to continue."""
     from prnas.commands import study as command
 
     command.run(study, given or options.StudyOptions())
@@ -172,8 +175,7 @@ def study(study: Annotated[str, STUDY], /, *, given: options.StudyOptions | None
 def fit(pictures: Pictures | None = None, /, *, given: options.FitOptions | None = None) -> None:
     """From pictures to a tested model in one go: search, train, compare, test, export.
 
-    :param pictures: A folder with a folder of pictures for each class, an npz file, or a set of
-        `prnas data`.
+    :param pictures: A folder with a folder for each class, an npz file, or a data set: digits.
     """
     from prnas.commands.fit import run
 
@@ -181,7 +183,7 @@ def fit(pictures: Pictures | None = None, /, *, given: options.FitOptions | None
 
 
 def evaluate(model: TrainedModel, /, *, given: options.EvaluateOptions | None = None) -> None:
-    """Test a trained model: accuracy, loss, confusions, speed."""
+    """Test a trained model: accuracy, loss, confusion matrix, speed."""
     from prnas.commands.evaluate import run
 
     run(model, given or options.EvaluateOptions())
@@ -200,7 +202,7 @@ def predict(
 
 
 def export(model: TrainedModel, /, *, given: options.ExportOptions) -> None:
-    """Export a trained model for other tools, which need no prnas; checked before it is written."""
+    """Export a trained model to ONNX, torch.export or Python; it then runs without prnas."""
     from prnas.commands.export import run
 
     run(model, given)
@@ -221,7 +223,7 @@ def records(*runs: RunFolder, given: options.RecordsOptions | None = None) -> No
 
 
 def watch(run: RunFolder, /, *, given: options.WatchOptions | None = None) -> None:
-    """Serve the report of a run, of all seeds or of a study to a browser; updated as it goes on."""
+    """Serve the live report of a run, of several seeds or of a study to a browser."""
     from prnas.commands.watch import run as serve
 
     serve(run, given or options.WatchOptions())
@@ -240,7 +242,7 @@ def completion(
     *,
     given: options.CompletionOptions | None = None,
 ) -> None:
-    """Let the shell complete commands, options, recipes and cells by the Tab key."""
+    """Set up Tab completion of commands, options, recipes and cells in your shell."""
     from prnas.cli import app
     from prnas.commands.completion import run
 

@@ -50,15 +50,15 @@ prnas data
 prnas data folder:pictures --sample sample.png
 """,
     "config": """\
-# The whole config of a search, as a file that `prnas search` takes.
+# The full configuration of a search, as a file for `prnas search`.
 prnas config quick --set seed=5 -o mine.yaml
 """,
     "fit": """\
-# What would be done with these pictures, and how long it would take.
+# The plan for these pictures, and how long it takes.
 prnas fit pictures --minutes 60 --dry-run
 # A network of limited size, in two hours.
 prnas fit pictures --minutes 120 --max-params 300k --name pets
-# Go on with a fit that was stopped.
+# Continue a fit that was stopped.
 prnas fit --resume runs/pets
 """,
     "search": """\
@@ -66,11 +66,11 @@ prnas fit --resume runs/pets
 prnas search quick --name first
 # Your own images: a folder for each class.
 prnas search pictures --data folder:pictures
-# The paper's, with another first cycle and a limit on what may be found.
+# PR-DARTS as in the paper, with another first cycle and a size limit.
 prnas search darts-like --set schedule.cycles.0.epochs=30 --max-params 3M
 # How long it would take here.
 prnas search cifar10-small --dry-run
-# Go on with a search that was stopped.
+# Continue a search that was stopped.
 prnas search --resume runs/first
 """,
     "latency": """\
@@ -78,7 +78,7 @@ prnas search --resume runs/first
 prnas latency cifar10-small --threads 1 -o latency.json
 """,
     "retrain": """\
-# What a search found, on the images that it was found on.
+# The cells that a search found, on the same images.
 prnas retrain runs/first
 # A published cell as in its paper, with three seeds.
 prnas retrain pr-darts-dl2 retrain-cifar10 --seeds 3
@@ -86,9 +86,9 @@ prnas retrain pr-darts-dl2 retrain-cifar10 --seeds 3
 prnas retrain resnet8 --data folder:pictures
 """,
     "study": """\
-# How long it takes, and what it can show.
+# How long it takes, and the smallest difference it can show.
 prnas study baselines-quick --dry-run
-# Run it; after a stop, the same line goes on.
+# Run it; after a stop, the same command continues.
 prnas study baselines-quick
 # Its results so far, as a table for a paper.
 prnas study runs/baselines-quick --latex

@@ -172,7 +172,7 @@ def _show(config: ImagesConfig, summary: dict[str, Any]) -> None:
         ("classes", f"{len(classes)}, of {balance} training images each"),
         *[(name, ", ".join(f"{x:.4f}" for x in summary[name])) for name in ("mean", "std")],
         ("storage", f"{where} ({size:,.1f} MB)"),
-        ("variants", f"{_variants(config)} (as by {summary['recipe']})"),
+        ("augment", f"{_variants(config)} (as by {summary['recipe']})"),
     ]
     about = catalog.ABOUT.get(config.name)
     if about is not None:

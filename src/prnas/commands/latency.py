@@ -109,5 +109,5 @@ def _show(file: LatencyFile, repeats: int) -> None:
             "the table is far from what these networks take: if other programs were running, "
             "measure again on a quiet machine; else a limit on the latency is a rough one"
         )
-        pairs.append(("mind", advice))
+        pairs.append(("note", advice))
     show(facts(pairs))

@@ -61,7 +61,7 @@ class SpaceOptions(Options):
 @dataclass(frozen=True, kw_only=True)
 class ConfigOptions(Options):
     data: str | None = None
-    """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""
+    """Use these images: a name that `prnas data` lists, folder:PATH or npz:PATH."""
     data_root: DataRoot = None
     overrides: Overrides = ()
     """Override a value of the config, e.g. --set seed=5. May be repeated."""
@@ -98,7 +98,7 @@ class DataOptions(Options):
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
     data: str | None = None
-    """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""
+    """Use these images: a name that `prnas data` lists, folder:PATH or npz:PATH."""
     data_root: DataRoot = None
     seed: WholeNumber | None = None
     """Seed of all randomness."""
@@ -109,21 +109,21 @@ class RunOptions(Options):
     name: str | None = None
     """Name of the run's folder. Default: recipe, time and seed."""
     resume: Path | None = None
-    """Go on with the run in this folder, where it stopped."""
+    """Continue the run in this folder where it stopped."""
     accelerator: Accelerator | None = None
     """The device to compute on."""
     devices: WholeNumber | None = None
-    """Number of devices, with a process each."""
+    """Number of devices; each has its own process."""
     precision: Precision | None = None
     """Numeric precision: single, double, or mixed with bfloat16 or (on a GPU) float16."""
     threads: WholeNumber | None = None
     """CPU threads of each process."""
     memory_limit: float | None = None
-    """GB that each process may use."""
+    """Memory limit of each process, in GB."""
     compile: bool = False
-    """Compile with PyTorch: the stem of a search, the cells of a training."""
+    """Use torch.compile: on the stem in a search, on the cells in a training."""
     dry_run: bool = False
-    """Say what would be done and, by its first steps, how long it takes. Nothing is written."""
+    """Print the plan, and how long it takes by its first steps; write nothing."""
     quiet: bool = False
     """Print only the run's folder, in one line at the end."""
     as_json: Annotated[bool, Parameter(name="--json")] = False
@@ -144,13 +144,13 @@ class SearchOptions(RunOptions):
     seeds: WholeNumber | None = None
     """Search N times, with seeds --seed, --seed + 1, …: a study of one row."""
     max_params: str | None = None
-    """Parameters that the final network (the config's `final`) may have, e.g. 3M."""
+    """Most parameters of the final network (the config's `final`), e.g. 3M."""
     max_macs: str | None = None
-    """Multiply-accumulates for an image that the final network may take, e.g. 500M."""
+    """Most multiply-accumulates of the final network for one image, e.g. 500M."""
     max_latency: str | None = None
-    """Time for an image that the final network may take, e.g. 20ms; with --latency."""
+    """Longest time of the final network for one image, e.g. 20ms; needs --latency."""
     latency: Path | None = None
-    """A table of latencies that `prnas latency` measured on the device that counts."""
+    """The table of latencies that `prnas latency` wrote on the target device."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +166,7 @@ class StudyOptions(Options):
     listing: Annotated[bool, Parameter(name="--list")] = False
     """List every job and its state; run nothing."""
     dry_run: bool = False
-    """Show the plan, how long it takes and what it can show; run and write nothing."""
+    """Print the plan, its time and the smallest difference it can show; write nothing."""
     job: WholeNumber | None = None
     """Run this job of --list alone, e.g. as a task of a Slurm array."""
     csv: bool = False
@@ -195,21 +195,21 @@ class StudyOptions(Options):
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(Options):
     minutes: float | None = None
-    """Minutes that it may take in all. Default: 60."""
+    """Time for everything, in minutes. Default: 60."""
     dry_run: bool = False
-    """Look, measure and say what would be done and how long it takes; write nothing."""
+    """Print the plan, and how long each stage takes; write nothing."""
     resume: Path | None = None
-    """Go on with the fit in this folder, where it stopped."""
+    """Continue the fit in this folder where it stopped."""
     seed: WholeNumber | None = None
     """Seed of all randomness."""
     max_params: str | None = None
-    """Parameters that the network may have, e.g. 300k."""
+    """Most parameters of the network, e.g. 300k."""
     max_macs: str | None = None
-    """Multiply-accumulates for an image that the network may take, e.g. 50M."""
+    """Most multiply-accumulates of the network for one image, e.g. 50M."""
     max_latency: str | None = None
-    """Time for an image that the network may take here, e.g. 5ms."""
+    """Longest time of the network for one image on this machine, e.g. 5ms."""
     start_from: Annotated[str | None, Parameter(name="--from")] = None
-    """A model trained on other pictures: it is trained on with these, and compared."""
+    """A trained model to fine-tune on these pictures, and to compare with the others."""
     data_root: DataRoot = None
     runs: Path | None = None
     """The folder to make the fit's folder in. Default: runs."""
@@ -227,7 +227,7 @@ class FitOptions(Options):
 @dataclass(frozen=True, kw_only=True)
 class LatencyOptions(Options):
     data: str | None = None
-    """The images, instead of the recipe's: a set of `prnas data`, folder:PATH or npz:PATH."""
+    """Use these images: a name that `prnas data` lists, folder:PATH or npz:PATH."""
     data_root: DataRoot = None
     overrides: Overrides = ()
     """Override a value of the recipe, e.g. --set final.channels=16. May be repeated."""

@@ -76,7 +76,7 @@ def _advice(recipe: str, config: SearchConfig) -> tuple[tuple[str, str], ...]:
     shift = config.data.crop_padding
     return (
         (
-            "mind",
+            "note",
             f"quick is made for digits: images are {flips} and shifted by at most {shift} "
             f"pixels; for other images there is `{better}`",
         ),

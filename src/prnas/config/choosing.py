@@ -311,15 +311,15 @@ def _reasons(
         steps = max(round(task.weight_images(plan) / batch), 1)
         lines.append(("batch", f"{batch} images, {_counted(steps, 'step')} an epoch"))
     if "data.flip" in values or "data.crop_padding" in values:
-        lines.append(("variants", _why_variants(draft, facts, values)))
+        lines.append(("augment", _why_variants(draft, facts, values)))
     few, many = min(facts.class_sizes), max(facts.class_sizes)
     if many >= UNEVEN * max(few, 1):
         lines.append(
-            ("mind", f"the largest class has {many / max(few, 1):,.0f} times the smallest one's "
+            ("note", f"the largest class has {many / max(few, 1):,.0f} times the smallest one's "
              f"images, {_made_up_for(draft.config)}")
         )  # fmt: skip
     if facts.train < FEW:
-        lines.append(("mind", f"{facts.train} images are few: what is found may be chance"))
+        lines.append(("note", f"{facts.train} images are few: what is found may be chance"))
     return [*lines, ("work", f"some {_counted(minutes, 'minute')} of one core")]
 
 

@@ -79,7 +79,7 @@ class ValidationConfig(Section):
 
     #: Which epochs: all, or the last five (of a search: of each cycle).
     epochs: Literal["all", "last-five"] = "all"
-    #: Images at a time; without effect on the result.
+    #: Batch size; does not change the result.
     batch: Size = 128
 
     def includes(self, epoch: int, num_epochs: int) -> bool:

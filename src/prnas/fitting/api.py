@@ -80,7 +80,7 @@ class FitResult:
             f"<td>{network['parameters']:,}</td></tr>"
             for network in self.table
         )
-        heads = "<tr><th>network</th><th>right in the test</th><th>parameters</th></tr>"
+        heads = "<tr><th>network</th><th>test accuracy</th><th>parameters</th></tr>"
         said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
         return f"<table>{heads}{rows}</table>{said}"
 

@@ -79,8 +79,8 @@ def _reading(card: ModelCard) -> list[str]:
         "4. Values from 0 to 1 (bytes divided by 255).",
         f"5. Minus the mean {list(card.mean)}, divided by {list(card.std)}, for each colour.",
         "",
-        f"The input is a batch: n x {channels} x {height} x {width}. The output are logits; their "
-        "softmax are probabilities. The classes, from 0:",
+        f"The input is a batch: n x {channels} x {height} x {width}. The output is logits; their "
+        "softmax gives probabilities. The classes, from 0:",
         "",
         *listed,
         *([f"… and {more:,} more; `model/model.json` has all of them."] if more else []),
@@ -94,7 +94,7 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
         "On held-out images that neither trained nor chose anything; 95 % intervals after Wilson. "
         "The validation images chose the epoch, and the best network.",
         "",
-        "| network | right in the test | interval | validation | parameters | ms | epochs |",
+        "| network | test accuracy | interval | validation | parameters | ms | epochs |",
         "|---|---|---|---|---|---|---|",
     ]
     for network in results["networks"]:
@@ -144,7 +144,7 @@ def _use(card: ModelCard, files: Sequence[str]) -> list[str]:
         "",
         "- `prnas predict FOLDER picture.jpg`, with the folder of this card",
         *(f"- `{EXPORTS}/{name}`: {uses[name]}" for name in files if name in uses),
-        f"- `{PAGE}`: the whole story",
+        f"- `{PAGE}`: the report",
     ]
 
 

@@ -152,7 +152,7 @@ def _networks_section(results: Mapping[str, Any]) -> str:
         _network_row(network, network["name"] == results["best"], lowest) for network in networks
     ]
     headings = [
-        "Network", "Right in the test", "95 % interval", "", "Validation", "Parameters",
+        "Network", "Test accuracy", "95 % interval", "", "Validation", "Parameters",
         "MACs", "ms an image", "Epochs", "Time",
     ]  # fmt: skip
     headings[3] = '<span class="unseen">Interval as a picture</span>'

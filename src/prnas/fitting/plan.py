@@ -31,6 +31,12 @@ FINALS = ((5, 8), (5, 16), (8, 16), (8, 24))  # Cells and channels of networks t
 SUPERNETS = ((3, 8), (5, 8), (5, 16), (8, 16))  # and of the supernets that go with them.
 VALIDATION = ((2_000, 0.15), (20_000, 0.1))  # Share that validates, up to so many images;
 VALIDATION_OF_MANY = 0.05  # and of more.
+CALLED = {
+    "found": "the found network",
+    "zoo": "the published cell",
+    "plain": "the plain network",
+    "given": "the given model",
+}
 
 
 @dataclass(frozen=True)
@@ -377,12 +383,12 @@ def _reasons(plan: Plan, number: int, good: bool, task: Task) -> list[tuple[str,
          f"on {images}")
     )  # fmt: skip
     lengths = {name: each.epochs for name, each in plan.trainings.items()}
-    each = ", ".join(f"{name} about {epochs}" for name, epochs in lengths.items())
+    each = ", ".join(f"{epochs} of {CALLED.get(name, name)}" for name, epochs in lengths.items())
     capped = all(epochs == ENOUGH_TRAINING for epochs in lengths.values())
     why = "enough for all" if capped else "the same time for each"
-    lines.append(("trainings", f"{each} epochs: {why}"))
+    lines.append(("trainings", f"about so many epochs ({why}): {each}"))
     if not good:
-        lines.append(("mind", "the time is short for so many images: more of it would help"))
+        lines.append(("note", "the time is short for so many images: more of it would help"))
     return lines
 
 
@@ -395,20 +401,20 @@ def augmentation(task: Task, size: int) -> tuple[dict[str, object], list[tuple[s
     if facts.like_letters:
         lines.append(
             (
-                "variants",
+                "augment",
                 f"shifted by up to {_pixels(size // 8)}, never flipped: they may be letters or "
                 "digits",
             )
         )
     elif task.train > MANY:
-        lines.append(("variants", "flipped, shifted, a square cut out: enough for so many images"))
+        lines.append(("augment", "flipped, shifted, a square cut out: enough for so many images"))
     else:
         values |= {"data.rand_augment": 1, "data.rand_magnitude": 7}
         words = "flipped, shifted, a square cut out, and changed by RandAugment"
         if facts.channels == 3:
             values["data.color_jitter"] = 0.2
             words += " and in their colours"
-        lines.append(("variants", f"{words}: {task.train:,} images are not many"))
+        lines.append(("augment", f"{words}: {task.train:,} images are not many"))
     if few_of_class < FEW_OF_CLASS and not facts.like_letters:
         values["training.mixup"] = 0.2
         lines.append(("mixup", f"images are blended: a class has only {few_of_class}"))

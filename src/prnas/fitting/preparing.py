@@ -95,7 +95,11 @@ def _decided(
         decided = decide(task, request.seconds, meter.elapsed(), measured, work)
         if isinstance(decided, int):
             rung = rungs[decided]
-            listener.on_measuring(f"some steps with images of {rung.size} x {rung.size}")
+            cells, channels = rung.final
+            listener.on_measuring(
+                f"some steps: images of {rung.size} x {rung.size}, "
+                f"{cells} cells of {channels} channels"
+            )
             measured[decided] = _measured(rung, task, request, card, loaded, meter)
             continue
         if request.max_latency is None or decided.rung in tables:

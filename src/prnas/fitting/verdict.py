@@ -185,14 +185,18 @@ def _about_search(tested: Mapping[str, Trained], compared: Sequence[Compared]) -
 
 
 def _short(network: Trained) -> str:
-    return {"plain": "the plain network", "zoo": "the published cell"}.get(
-        network.name, "the network that was given"
-    )
+    return _by_name(network.name)
+
+
+def _by_name(name: str) -> str:
+    called = {"plain": "the plain network", "zoo": "the published cell"}
+    return called.get(name, "the network that was given")
 
 
 def _numbers(compared: Sequence[Compared]) -> str:
-    return "; ".join(
-        f"test images that only what was found has right: {each.only_found}, only the other: "
-        f"{each.only_other}, p = {each.corrected:.2g}"
+    pairs = "; ".join(
+        f"the found network {each.only_found}, {_by_name(each.other)} {each.only_other}, "
+        f"p = {each.corrected:.2g}"
         for each in compared
     )
+    return f"test images that only one of the two got right: {pairs}"

@@ -97,7 +97,7 @@ def show_end(result: FitResult) -> None:
     folder = result.folder
     show("")
     made = {
-        PAGE: "the whole story; open it in a browser",
+        PAGE: "the report; open it in a browser",
         CARD: "the model card",
         FOLDER: "the best network",
         EXPORTS: "the same for other programs",
@@ -108,7 +108,7 @@ def show_end(result: FitResult) -> None:
 
 
 def _rows(result: FitResult) -> tuple[list[str], list[list[str]]]:
-    headings = ["network", "test", "95 % interval", "validation", "parameters", "ms"]
+    headings = ["network", "test", "95 % interval", "validation", "parameters", "ms/image"]
     rows: list[list[str]] = []
     for network in result.table:
         low, high = network["interval_95"]
