@@ -17,6 +17,15 @@ def test_the_page_is_made_of_the_records() -> None:
     assert results.with_tables(page, results.read_tables()) == page, "python -m benchmarks.results"
 
 
+def test_our_figures_of_methods_are_made_of_the_records() -> None:
+    page = results.METHODS_PAGE.read_text(encoding="utf-8")
+    assert results.with_figures(page) == page, "python -m benchmarks.results"
+    assert page.count("**Ours.** In the space of NAS-Bench-201") == page.count("**Ours.**") > 20
+    changed = page.replace("91.11 ± 2.29", "92.11 ± 2.29")
+    assert changed != page
+    assert results.with_figures(changed) == page
+
+
 def test_every_table_of_the_page_has_records() -> None:
     page = results.PAGE.read_text(encoding="utf-8")
     outside = results._BLOCK.sub("", page)
