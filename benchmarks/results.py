@@ -241,7 +241,7 @@ def figures_of(method: str) -> list[str]:
     steps = [r for r in read_records(RESULTS / "method-steps.csv") if r["method"] == method]
     if steps and method != "darts":
         time, memory = (
-            fmean(float(record["ratio"]) for record in steps if record["measure"] == measure)
+            median(float(record["ratio"]) for record in steps if record["measure"] == measure)
             for measure in ("time", "memory")
         )
         sentences.append(

@@ -19,7 +19,8 @@ def run(name: str | None, as_json: bool) -> None:
     show(table(["name", "step", "what it does", "source"], rows, right=(1,)), "")
     show_prose(
         "step: what a step takes, relative to first-order DARTS with the same candidates and "
-        "images, as measured on a CPU. Any method goes with PR-DARTS's cycles: "
+        "images, as measured on a CPU (1.00 also where it was not measured: methods that only have "
+        "another schedule, or train no supernet). Any method goes with PR-DARTS's cycles: "
         "`prnas methods NAME` says what to set. docs/methods.md has formulas, published results, "
         "and differences."
     )
@@ -35,7 +36,7 @@ def _show(method: Method, as_json: bool) -> None:
     pairs = [
         ("what", method.line),
         ("source", method.source),
-        ("step", f"{method.cost:.2f} of a step of first-order DARTS, as measured on a CPU"),
+        ("step", f"{method.cost:.2f} of a step of first-order DARTS"),
     ]
     if method.recipe:
         pairs.append(("as published", f"prnas search {method.recipe}"))
