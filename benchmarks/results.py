@@ -43,6 +43,12 @@ _ROWS = {
     "random-search": ("searchers-nasbench201", "random search"),
     "evolution": ("searchers-nasbench201", "evolution"),
     "local-search": ("searchers-nasbench201", "local search"),
+    "halving": ("halving-nasbench201", "halving"),
+}
+# Methods that no search was measured with, and why.
+_NOT_SEARCHED = {
+    "expected-cost": "What it finds was not measured: no study here has a row with it. Its figure "
+    "would be a pair of size and accuracy for every `weight` and `reference`.",
 }
 
 Record = Mapping[str, str]
@@ -238,6 +244,8 @@ def figures_of(method: str) -> list[str]:
             f"{fmean(values):.2f} ± {stdev(values):.2f} % true accuracy (n = {len(values)}, worst "
             f"{min(values):.2f}; [results](results.md), table `{table}`)."
         )
+    if method in _NOT_SEARCHED:
+        sentences.append(_NOT_SEARCHED[method])
     steps = [r for r in read_records(RESULTS / "method-steps.csv") if r["method"] == method]
     if steps and method != "darts":
         time, memory = (

@@ -21,6 +21,20 @@ def test_a_search_is_planned_and_timed(here: Cli, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_budgets_are_shown_and_bound_the_time(here: Cli) -> None:
+    long = ["--set", "data={name: digits}", "--set", "schedule.cycles.0.epochs=1000"]
+    given = [*long, "--set", "searcher.budget={seconds: 60, steps: 4000}"]
+    out = here.command("search").good("random-shared-small", "--dry-run", *given)
+    (line,) = re.findall(r"^budget +(.*)$", out, re.MULTILINE)
+    assert line.startswith("at most 4,000 steps, at most 1 m 0 s with the supernet's training")
+    plan = json.loads(
+        here.command("search").good("random-shared-small", "--dry-run", "--json", *given)
+    )
+    assert plan["seconds"] < 80
+    out = here.command("search").good("random", "--dry-run")
+    assert re.search(r"^budget +100 evaluations$", out, re.MULTILINE)
+
+
 def test_a_training_is_planned_and_timed(here: Cli, tmp_path: Path) -> None:
     small = ["--set", "data.images=300", "--set", "training.epochs=3"]
     out = here.command("retrain").good("darts-v2", "retrain-quick", "--dry-run", *small)

@@ -99,3 +99,21 @@ def test_without_threshold_and_temperature_asap_is_darts_to_the_bit(
     assert all(torch.equal(tensor, theirs[name]) for name, tensor in ours.items())
     one, other = ([without_varying(epoch) for epoch in epochs_of(run)] for run in runs)
     assert one == other
+
+
+def test_with_a_radius_of_zero_random_smoothing_is_darts_to_the_bit(
+    images: Path, tmp_path: Path
+) -> None:
+    """A whole search; with a radius above 0 it is another, so the comparison can fail."""
+    tensors: list[dict[str, torch.Tensor]] = []
+    for radius in (None, 0.0, 0.1):
+        smoothing = None if radius is None else {"start": radius, "end": radius}
+        config = small_config(
+            images, schedule=cycles(), architecture={"random_smoothing": smoothing}
+        )
+        run = folder_of(start(config, runs=tmp_path, name=f"radius-{radius}"))
+        tensors.append(last_state(run)[1])
+    darts, still, moved = tensors
+    assert darts.keys() == still.keys()
+    assert all(torch.equal(tensor, still[name]) for name, tensor in darts.items())
+    assert not all(torch.equal(tensor, moved[name]) for name, tensor in darts.items())

@@ -41,6 +41,13 @@ DIFFERENT = [
 every_method = pytest.mark.parametrize("one", DIFFERENT, ids=lambda one: one.name)
 # What only takes longer: of seven samples, each is computed as of two.
 FEWER = {"rome": ["architecture.samples=2"]}
+# Steps that read a batch of each half; the others read one half alone.
+TWO_BATCHES = [
+    one
+    for one in DIFFERENT
+    if one.settings.get("architecture", {}).get("step", "first-order")
+    in ("first-order", "second-order", "oles", "multinomial")
+]
 CYCLES = [
     {"epochs": 2, "grace_epochs": 1, "morphisms": 1, "candidates": 3},
     {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1},
@@ -132,17 +139,82 @@ def test_memory_that_runs_out_at_the_end_of_an_attempt_leaves_no_trace(
                 monkeypatch.setattr(module, "attempt", failing(when))
         searches[when] = three_steps(config)
     assert failed["at once"] == failed["at the end"] != []
-    ours, theirs = (searches[when].state for when in searches)
-    assert ours.position == theirs.position
-    tensors, other_tensors = ours.tensors(), theirs.tensors()
+    assert_same_search(searches["at once"], searches["at the end"])
+
+
+@pytest.mark.parametrize("one", TWO_BATCHES, ids=lambda one: one.name)
+def test_memory_that_runs_out_in_either_part_is_as_if_the_batch_had_been_smaller_from_there(
+    images: Path, monkeypatch: pytest.MonkeyPatch, one: Method
+) -> None:
+    """In each part of the second step, and in each of its passes: nothing is left half applied.
+
+    Compared with a search that never fails, and whose batch is halved right before that part. What
+    came before in the same step is neither lost nor done twice. Running statistics do not go back.
+    """
+    schedule = {"cycles": [{**CYCLES[0], "grace_epochs": 0}, CYCLES[1]]}
+    batch = {"min": 2, "multiple": 2, "max": 8}
+    config = tiny(images, one, batch=batch, schedule=schedule)
+
+    def searched(part: int, fails_in: int | None) -> tuple[Search, list[tuple[str, ...]], int]:
+        """A search, the images that the parts of its second step read, and a part's passes."""
+        read: list[tuple[str, ...]] = []
+        passes = 0
+
+        def attempted(run: Search, parts: Sequence[str], gradients: Callable[[], Outcome]) -> Any:
+            if run.state.position.step != 1:
+                return attempt(run, parts, gradients)
+            read.append(tuple(parts))
+            if len(read) - 1 != part:
+                return attempt(run, parts, gradients)
+            if fails_in is None:
+                run.batch.batch = 4
+
+            def count(*_: object) -> None:
+                nonlocal passes
+                passes += 1
+                if passes - 1 == fails_in:
+                    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+            # The last module of a pass: by then the images are read and the random numbers drawn.
+            hook = run.state.supernet.classifier.register_forward_hook(count)
+            try:
+                return attempt(run, parts, gradients)
+            finally:
+                hook.remove()
+
+        for name, module in list(sys.modules.items()):
+            if name.startswith("prnas.searching.") and hasattr(module, "attempt"):
+                monkeypatch.setattr(module, "attempt", attempted)
+        return three_steps(config), read, passes
+
+    for part in range(2):
+        expected, read, passes = searched(part, None)
+        assert len(read) == 2
+        assert {"architecture", "weights"} == {name for parts in read for name in parts}
+        assert passes
+        for fails_in in range(passes):
+            found, read_then, passes_then = searched(part, fails_in)
+            assert read_then == read
+            assert passes_then == fails_in + 1 + passes
+            assert found.batch.batch == 4
+            assert_same_search(found, expected)
+
+
+def assert_same_search(ours: Search, theirs: Search) -> None:
+    """All but running statistics: these have seen the images of a failed pass too."""
+    assert ours.state.position == theirs.state.position
+    tensors, other_tensors = ours.state.tensors(), theirs.state.tensors()
+    assert tensors.keys() == other_tensors.keys()
     compared = [name for name in tensors if not re.search("running_|num_batches", name)]
     assert any("architecture" in name for name in compared)
     for name in compared:
         assert torch.equal(tensors[name], other_tensors[name]), name
-    for name, generator in ours.generators.items():
-        assert torch.equal(generator.get_state(), theirs.generators[name].get_state()), name
-    one_step, other_step = (searches[when].step.state() for when in searches)
-    assert one_step == other_step
+    for name, generator in ours.state.generators.items():
+        other = theirs.state.generators[name]
+        assert torch.equal(generator.get_state(), other.get_state()), name
+    for name, stream in ours.streams.items():
+        assert stream.state() == theirs.streams[name].state(), name
+    assert ours.step.state() == theirs.step.state()
 
 
 def three_steps(config: SearchConfig) -> Search:

@@ -147,15 +147,19 @@ def test_a_run_folder_has_all_and_a_second_run_gets_another(
     assert Genotype.loads((one / "genotype.json").read_text())
 
 
-def test_validation_in_the_last_five_epochs_of_a_cycle_only(images: Path) -> None:
+@pytest.mark.parametrize(("epochs", "number"), [("last-five", 5), ("last", 1)])
+def test_validation_in_the_last_epochs_of_a_cycle_only(
+    images: Path, epochs: str, number: int
+) -> None:
     config = small_config(
         images,
         schedule={"cycles": [{"epochs": 7, "grace_epochs": 7, "morphisms": 0, "candidates": 1}]},
-        validation={"epochs": "last-five"},
+        validation={"epochs": epochs},
         data={"images": 16},
     )
     result = prnas.search(config)
-    assert ["validation" in one.scores for one in result.epochs] == [False] * 2 + [True] * 5
+    expected = [False] * (7 - number) + [True] * number
+    assert ["validation" in one.scores for one in result.epochs] == expected
 
 
 @pytest.mark.parametrize("precision", ["bf16-mixed", "64-true"])

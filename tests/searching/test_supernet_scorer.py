@@ -7,46 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from prnas.config.search import SearchConfig
 from prnas.nets.cell_paths import cell_scores
 from prnas.runs.record_lines import read_records
-from prnas.runs.records import EvaluationRecord, TruthRecord
+from prnas.runs.records import TruthRecord
 from prnas.runs.run import Stopped
 from prnas.searching import cell_accuracy
 from prnas.searching.api import resume, start
 from prnas.space.change import Change
 from prnas.space.genotype import Genotype
-from tests.support.settings import small_config
-from tests.support.watching import Watch, assert_same_run, folder_of, last_state
-
-CYCLE = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}
-
-
-def shared(images: Path, method: str = "random", shape: str = "nasbench201") -> SearchConfig:
-    network = {"cells": 3, "channels": 4, "shape": shape}
-    return small_config(
-        images,
-        space="nasbench201" if shape == "nasbench201" else "darts-like",
-        schedule={"cycles": [CYCLE]},
-        architecture={"step": "sampled", "scoring": "paths"},
-        network={**network, "nodes": 3} if shape == "nasbench201" else {**network, "nodes": 2},
-        validation={"batch": 16},
-        searcher={
-            "method": method,
-            "budget": {"evaluations": 12},
-            "supernet": {"batches": 1, "finalists": 4},
-            "evolution": {"population": 4, "sample": 2},
-        },
-    )
-
-
-class At(Watch):
-    """Acts after so many evaluations."""
-
-    def on_evaluation(self, record: EvaluationRecord) -> None:
-        self.events.append(record.stage)
-        if len([one for one in self.events if one in ("search", "final")]) == self.at:
-            self.act()
+from tests.support.shared_weights import At, shared
+from tests.support.watching import assert_same_run, folder_of, last_state
 
 
 @pytest.mark.parametrize("shape", ["nasbench201", "darts"])

@@ -161,10 +161,15 @@ def test_the_cell_of_enas_is_what_its_script_says() -> None:
         assert cell.concat == tuple(state for state in range(2, 7) if state not in read)
 
 
-def test_a_cell_that_a_genotype_cannot_hold() -> None:
+def test_cells_that_a_genotype_cannot_hold() -> None:
     with pytest.raises(FormatError, match=r"B .*2\.55 ± 0\.05 %, 2\.8 M .*: its cells have"):
         zoo.get("amoebanet-b")
-    assert "amoebanet-b" not in zoo.names()
+    with pytest.raises(FormatError, match=r"12 .*10 2\.50 %, 7\.4 M .*0\.3 GPU.*: its normal cell"):
+        zoo.get("nasp-12")
+    unknown = r"2\.54 ± 0\.05 % as the mean .* cell unknown, 2\.83 M .*, unknown GPU days\)"
+    with pytest.raises(FormatError, match=f"FairDARTS_a .*{unknown}.*: of its normal"):
+        zoo.get("fairdarts-a")
+    assert not set(zoo.ABSENT) & set(zoo.names())
 
 
 def test_an_unknown_name() -> None:

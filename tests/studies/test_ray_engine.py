@@ -157,7 +157,7 @@ def test_a_ray_of_its_own_needs_no_set_up_and_leaves_nothing(
     engine.close()
     assert (tmp_path / "saved").exists()
     assert not is_locked(job.lock)
-    assert not alive([own, *processes])
+    wait_until(lambda: not alive([own, *processes]))
     assert not folder.exists()
     assert not (tmp_path / ".ray").exists(), "no key is left in the user's home"
 

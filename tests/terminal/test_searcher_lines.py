@@ -8,7 +8,8 @@ from prnas.config.search import SearchConfig
 from prnas.report.evaluations import Evaluations as Columns
 from prnas.runs.named import config_of
 from prnas.runs.records import EvaluationRecord
-from prnas.terminal.searcher_lines import Evaluations
+from prnas.terminal.lines import budget_used
+from prnas.terminal.searcher_lines import Evaluations, supernet_budget
 
 
 def records(
@@ -60,3 +61,18 @@ def test_the_population_is_shown() -> None:
         lines[0] == "best 50.00 % (evaluation 1)  last 50.00 %  population of 1: 50.00 to 50.00 %"
     )
     assert lines[3].endswith("population of 2: 60.00 to 70.00 %"), "the oldest, the best, is dead"
+
+
+def test_a_budget_with_a_supernet_is_said_and_its_use_shown() -> None:
+    config = config_of("random-shared-small", ["searcher.budget.steps=5000"], SearchConfig)
+    assert supernet_budget(config) == (
+        "200 evaluations, at most 5,000 steps with the supernet's training, which may take 90 % of "
+        "it"
+    )
+    assert supernet_budget(config_of("random-shared-small", [], SearchConfig)) is None
+    assert supernet_budget(config_of("random", ["searcher.budget.steps=5"], SearchConfig)) is None
+    assert budget_used(None) == ""
+    assert budget_used(0.634) == "  63 % of the budget"
+    evaluations = Evaluations(config)
+    evaluations.add(records([0.5], [0.5])[0].model_copy(update={"used": 0.5}))
+    assert evaluations.position == "evaluation 1", "how many there will be depends on the training"

@@ -7,6 +7,7 @@ from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.runs.named import Settled
 from prnas.terminal import output
+from prnas.terminal.searcher_lines import budget, supernet_budget
 
 if TYPE_CHECKING:
     from prnas.config.sections import RunConfig
@@ -40,9 +41,12 @@ def _plan(config: "RunConfig") -> list[tuple[str, str]]:
         lines.append(("network", f"{kind}, {network.channels} channels"))
     elif isinstance(config, SearchConfig) and config.searcher.without_supernet:
         lines.append(("searcher", f"{config.searcher.method}, by {config.searcher.scorer}"))
+        lines.append(("budget", budget(config.searcher)))
     elif isinstance(config, SearchConfig):
         cycles, network = config.schedule.cycles, config.network
         epochs = sum(cycle.epochs for cycle in cycles)
         lines.append(("cycles", f"{len(cycles)}, with {epochs:,} epochs in all"))
         lines.append(("network", f"{network.cells} cells, {network.channels} channels"))
+        if (bounds := supernet_budget(config)) is not None:
+            lines.append(("budget", bounds))
     return lines

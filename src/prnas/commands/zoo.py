@@ -5,7 +5,7 @@ from typing import Any
 
 from prnas.space import zoo
 from prnas.space.network_size import network_size
-from prnas.space.zoo import Error, ZooEntry
+from prnas.space.zoo import Absent, Error, ZooEntry
 from prnas.terminal.cells import show_cells
 from prnas.terminal.output import facts, show, show_heading, show_json, show_next, show_prose, table
 
@@ -34,9 +34,9 @@ def run(name: str | None, as_json: bool) -> None:
     rows += [
         [
             name,
-            percent(absent.cifar10_error),
+            _cifar10(absent),
             *("-", "-", str(absent.published_parameters), "-"),
-            f"{absent.gpu_days:g}",
+            "-" if absent.gpu_days is None else f"{absent.gpu_days:g}",
         ]
         for name, absent in zoo.ABSENT.items()
     ]
@@ -54,7 +54,7 @@ def run(name: str | None, as_json: bool) -> None:
     show_next("prnas zoo pr-darts-dl2", "prnas draw pr-darts-dl2 -o cells.svg")
 
 
-def _cifar10(entry: ZooEntry) -> str:
+def _cifar10(entry: ZooEntry | Absent) -> str:
     """The cell's own error, or in brackets that of its method."""
     if entry.cifar10_error is None and entry.method_error is not None:
         return f"({percent(entry.method_error)})"

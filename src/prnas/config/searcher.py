@@ -22,16 +22,21 @@ Proxy = Literal["nwot", "synflow", "params", "macs"]
 
 
 class BudgetConfig(Section):
-    """The budget of a searcher: it ends with whichever comes first."""
+    """The budget of a searcher: it ends with whichever comes first.
+
+    Images, steps and seconds are those of the whole search, with the training of a supernet.
+    """
 
     #: Number of evaluations; null: no bound.
     evaluations: Size | None = None
-    #: Images that evaluations take; null: no bound.
+    #: Images that training and evaluations take; null: no bound.
     images: Annotated[int, Field(ge=1, le=10**15)] | None = None
-    #: Batches of images that evaluations take; null: no bound.
+    #: Batches of images that training and evaluations take; null: no bound.
     steps: Annotated[int, Field(ge=1, le=10**15)] | None = None
     #: Seconds by the clock, so the search cannot be repeated exactly; null: no bound.
     seconds: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    #: Of images, steps and seconds, the most that a supernet's training takes; then it is cut.
+    training_share: Share = 0.9
 
     def evaluations_for(self, images: int) -> int | None:
         """The number of evaluations, at so many images each; None: the clock decides.

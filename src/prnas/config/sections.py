@@ -77,14 +77,15 @@ class BatchConfig(Section):
 class ValidationConfig(Section):
     """The epochs (of a search: of each cycle) that are validated, and the batch size for it."""
 
-    #: Which epochs: all, or the last five (of a search: of each cycle).
-    epochs: Literal["all", "last-five"] = "all"
+    #: Which epochs: all, the last five, or the last (of a search: of each cycle).
+    epochs: Literal["all", "last-five", "last"] = "all"
     #: Batch size; does not change the result.
     batch: Size = 128
 
     def includes(self, epoch: int, num_epochs: int) -> bool:
         """Whether an epoch is validated, of `num_epochs` that are counted from 0."""
-        return self.epochs == "all" or epoch >= num_epochs - LAST_EPOCHS
+        number = {"all": num_epochs, "last-five": LAST_EPOCHS, "last": 1}[self.epochs]
+        return epoch >= num_epochs - number
 
 
 class CheckpointConfig(Section):

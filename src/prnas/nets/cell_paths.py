@@ -10,13 +10,13 @@ from torch.nn import functional as F
 from prnas.nets.paths import unweighted
 from prnas.nets.removal import ImageScores, undisturbed
 from prnas.nets.search_cell import ActiveCell
-from prnas.nets.supernet import Active, Supernet
+from prnas.nets.supernet import Supernet
 from prnas.space.genotype import Genotype
 from prnas.space.pools import Pools
 from prnas.space.shape import Role
 
 
-def active_of_cells(pools: Pools, genotype: Genotype) -> Active:
+def active_of_cells(pools: Pools, genotype: Genotype) -> dict[Role, ActiveCell]:
     """The candidates that a genotype activates: its operations, none on edges that it omits."""
     active: dict[Role, ActiveCell] = {}
     for role in pools.roles:

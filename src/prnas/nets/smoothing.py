@@ -14,8 +14,11 @@ def smoothed(
     """Mixing weights, each moved by up to `radius` at random, then brought back to a mixture.
 
     What falls below 0 is 0, and an edge's weights add up to 1 again; if all are 0, the one that
-    was the largest is 1.
+    was the largest is 1. With a radius of 0 nothing changes, not even by rounding, and nothing is
+    drawn.
     """
+    if radius == 0:
+        return list(mixing)
     sizes = [len(edge) for edge in mixing]
     numbers = torch.rand(sum(sizes), generator=generator, dtype=torch.float64)
     noise = to_device((2 * numbers - 1).to(mixing[0].dtype) * radius, mixing[0].device)

@@ -161,6 +161,8 @@ class Evaluations:
         """The number of evaluations that the config plans; none if it cannot be told."""
         bounds = [whole_at(config, "searcher.budget.evaluations")]
         images = whole_at(config, "searcher.budget.images")
+        if text_at(config, "searcher.scorer") == "supernet":
+            images = None  # Its training counts as well.
         if images is not None and self.images and self.images[0] > 0:
             bounds.append(max(images // self.images[0], 1))
         return min((bound for bound in bounds if bound is not None), default=None)

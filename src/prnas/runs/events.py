@@ -91,6 +91,7 @@ class StepEvent:
     images_per_second: float  #: Speed of the epoch so far.
     memory: float  #: Peak, in bytes.
     seconds_left: float | None  #: For the whole run; `None` if it is too early to tell.
+    used: float | None = None  #: Share of a searcher's budget that is used, where it bounds steps.
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,6 +206,7 @@ class EvaluationRecord(FrozenRecord):
     measure: str | None = None  #: What the score is, where it is no accuracy: a zero-cost proxy.
     proxies: dict[str, float] | None = None  #: Of a search that records them.
     entropy: float | None = None  #: Of the choices that made the cell, where a controller did.
+    used: float | None = None  #: Share of a budget in images, steps or seconds that is used.
     seconds: float  #: Duration of this one.
 
 

@@ -138,6 +138,16 @@ class Run(ABC, Generic[C, S, R]):
         return False
 
     @property
+    def ends_early(self) -> bool:
+        """Whether no step is to follow, although the epoch is not over."""
+        return False
+
+    @property
+    def budget_used(self) -> float | None:
+        """The share of a budget that is used, if a budget bounds the run."""
+        return None
+
+    @property
     def drop_path(self) -> float | None:
         """The drop-path probability of a retraining."""
         return None
@@ -211,7 +221,7 @@ class Run(ABC, Generic[C, S, R]):
         state.module.train()
         # Counted over the cycle: surplus images of an epoch's last batch are taken off the next.
         goal = (position.epoch + 1) * self.epoch_images
-        while position.images < goal:
+        while position.images < goal and not (position.step > 0 and self.ends_early):
             start, timed_before = time.perf_counter(), state.epoch.total
             images_before = position.images
             due = position.cycle_step > 0 and position.cycle_step % self.batch.rule.every == 0
@@ -401,11 +411,12 @@ class Run(ABC, Generic[C, S, R]):
             step=position.step,
             images=self.epoch_images - (goal - position.images),
             epoch_images=self.epoch_images,
-            seconds_left=self._seconds_left(goal),
+            seconds_left=self.seconds_left(goal),
+            used=self.budget_used,
         )
         self.emit("on_step", step)
 
-    def _seconds_left(self, goal: int) -> float | None:
+    def seconds_left(self, goal: int) -> float | None:
         """An estimate for the whole run, from the work that is left and the speed so far."""
         share = 1 - max(goal - self.state.position.images, 0) / self.epoch_images
         here, *later = self.planned_work[self.total_epoch :]

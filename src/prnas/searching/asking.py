@@ -51,6 +51,9 @@ class Cost:
     def __add__(self, other: "Cost") -> "Cost":
         return Cost(self.images + other.images, self.steps + other.steps)
 
+    def __mul__(self, number: int) -> "Cost":
+        return Cost(self.images * number, self.steps * number)
+
 
 class Asking:
     """Evaluations one after the other, each of which has a `cost`."""
@@ -61,9 +64,16 @@ class Asking:
         budget: BudgetConfig,
         cost: Callable[[Proposal], Cost],
         saved: Mapping[str, Any] | None = None,
+        beside: Callable[[int], Cost] = lambda _: Cost(0, 0),
+        agreed: Callable[[float], float] = lambda seconds: seconds,
     ) -> None:
-        """`saved`: go on from the `state` of another."""
+        """`saved`: go on from the `state` of another.
+
+        `beside`: what else counts, with so many evaluations. `agreed`: the seconds by which all
+        processes decide, and in which others may be counted as well.
+        """
         self.searcher, self.budget, self._cost = searcher, budget, cost
+        self._beside, self._agreed = beside, agreed
         self.seconds, self.spent = 0.0, Cost(0, 0)  # Totals of all evaluations so far.
         if saved is not None:
             self.seconds = float(saved["seconds"])
@@ -83,11 +93,11 @@ class Asking:
             return True
         if budget.evaluations is not None and done >= budget.evaluations:
             return False
-        if budget.seconds is not None and self.seconds >= budget.seconds:
+        if budget.seconds is not None and self._agreed(self.seconds) >= budget.seconds:
             return False
         if budget.images is budget.steps is None:
             return True
-        return self._covers(self.spent + self._cost(self.searcher.proposal))
+        return self._covers(self.spent + self._cost(self.searcher.proposal), done + 1)
 
     def upcoming(self, most: int) -> list[tuple[Proposal, int]]:
         """The next evaluations that are settled and within the budget, with their numbers."""
@@ -97,13 +107,26 @@ class Asking:
         affordable: list[tuple[Proposal, int]] = []
         for number, proposal in enumerate(self.searcher.upcoming(max(most, 1)), start=done + 1):
             spent += self._cost(proposal)
-            if number > 1 and not self._covers(spent):
+            if number > 1 and not self._covers(spent, number):
                 break
             affordable.append((proposal, number))
         return affordable
 
-    def _covers(self, spent: Cost) -> bool:
-        budget = self.budget
+    @property
+    def used(self) -> float | None:
+        """The share of the budget in images, steps or seconds that is used; none if it has none."""
+        budget, whole = self.budget, self.spent + self._beside(self.searcher.num_evaluations)
+        used: list[float] = []
+        if budget.images is not None:
+            used.append(whole.images / budget.images)
+        if budget.steps is not None:
+            used.append(whole.steps / budget.steps)
+        if budget.seconds is not None:
+            used.append(self._agreed(self.seconds) / budget.seconds)
+        return max(used, default=None)
+
+    def _covers(self, spent: Cost, evaluations: int) -> bool:
+        budget, spent = self.budget, spent + self._beside(evaluations)
         return (budget.images is None or spent.images <= budget.images) and (
             budget.steps is None or spent.steps <= budget.steps
         )
@@ -130,6 +153,7 @@ class Asking:
             images=self.images,
             share=None if proposal.share == 1 else proposal.share,
             entropy=self.searcher.entropy,
+            used=self.used,
             seconds=seconds,
             **facts,
         )

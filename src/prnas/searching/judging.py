@@ -12,6 +12,7 @@ from prnas.nets.removal import CandidateIndex, pass_costs
 from prnas.runs.preparation import torch_generator
 from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Worth
 from prnas.searching.budget import budget, cycle_work
+from prnas.searching.cell_worth import CellJudge
 from prnas.searching.cycle_end import Decision
 from prnas.searching.measuring import Measuring, Without
 from prnas.searching.path_worth import PathJudge
@@ -86,7 +87,8 @@ class Judging:
         self.tested = {self._keys[index] for index in edges.tolist()}
         removal, saliency = self.budget.removal_images, self.budget.saliency_images
         self.measuring = Measuring(search, order, removal, saliency)
-        self.paths = PathJudge(search, pools, self.last)
+        by_cells = config.architecture.step == "sampled-cells" and pools.shape.reads == "two"
+        self.paths = CellJudge(search, pools) if by_cells else PathJudge(search, pools, self.last)
         self.saliency: dict[Role, list[list[tuple[float, ...]]]] = {
             role: [] for role in pools.roles
         }

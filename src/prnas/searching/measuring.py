@@ -14,13 +14,14 @@ from torch import Tensor
 
 from prnas.data.augment import plain
 from prnas.io.memory import is_out_of_memory, recover_memory
+from prnas.nets.cell_paths import cell_scores
 from prnas.nets.paths import Omitted, path_scores
-from prnas.nets.removal import CandidateIndex, scores_without
+from prnas.nets.removal import CandidateIndex, ImageScores, scores_without
 from prnas.nets.saliency import saliencies
 from prnas.runs import faults
 from prnas.runs.events import Validating
 from prnas.searching.budget import PASSES
-from prnas.space.genotype import Role
+from prnas.space.genotype import Genotype, Role
 from prnas.space.paths import Path
 
 if TYPE_CHECKING:
@@ -118,18 +119,27 @@ class Measuring:
         self, groups: Sequence[Sequence[tuple[Path, Omitted | None]]], batch: int
     ) -> list[list[float]]:
         """The mean loss of each path of each group, on a batch of images that its group shares."""
+        return self._group_losses(path_scores, groups, batch)
+
+    def cell_losses(self, groups: Sequence[Sequence[Genotype]], batch: int) -> list[list[float]]:
+        """The mean loss of each cell of each group, on a batch of images that its group shares."""
+        return self._group_losses(cell_scores, groups, batch)
+
+    def _group_losses(
+        self, score: Callable[..., ImageScores], groups: Sequence[Sequence[object]], batch: int
+    ) -> list[list[float]]:
         supernet, order = self.search.state.supernet, self._half
 
-        def task(indices: Tensor, paths: Sequence[tuple[Path, Omitted | None]]) -> list[float]:
-            scores = path_scores(supernet, *self._images(indices), paths)
+        def task(indices: Tensor, networks: Sequence[object]) -> list[float]:
+            scores = score(supernet, *self._images(indices), networks)
             return scores.loss.double().mean(1).tolist()
 
         rows = None
         while rows is None:
             batches = _split(order, max(len(order) // batch, 1))
             tasks = [
-                ((batches[number % len(batches)], paths), len(paths))
-                for number, paths in enumerate(groups)
+                ((batches[number % len(batches)], networks), len(networks))
+                for number, networks in enumerate(groups)
             ]
             rows = self._shared_out(tasks, task)
             if rows is None and batch <= 2:

@@ -31,7 +31,7 @@ from prnas.runs.records import (
     Score,
     TruthRecord,
 )
-from prnas.runs.run import Run
+from prnas.runs.run import Run, Stopped
 from prnas.runs.state import SavedState
 from prnas.searching.curvature import CurvatureStop, measured_curvature
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
@@ -41,6 +41,7 @@ from prnas.searching.judging import LEAST_HALF, Judging
 from prnas.searching.limits import check_limits, final_costs
 from prnas.searching.penalties import make_penalties
 from prnas.searching.sequential import SequentialSelection
+from prnas.searching.spending import Spending
 from prnas.searching.state import SearchState
 from prnas.searching.steps import make_step
 from prnas.searching.supernet_scorer import CellChoice, decision_for
@@ -74,6 +75,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         self.validation_batch = self.config.validation.batch
         self.costs = final_costs(self.config, self.data)
         self.penalties = make_penalties(self)
+        saved = checkpoint.state.get("spending") if checkpoint else None
+        self.spending = Spending(self, saved)
         self.step = make_step(self)
         saved = checkpoint.state.get("step") if checkpoint else None
         if saved is not None:
@@ -121,7 +124,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def finish(self) -> None:
         state = self.state
         while not state.position.done:
-            while state.position.epoch < state.cycle.epochs and not self.curvature_stop.stopped:
+            while state.position.epoch < state.cycle.epochs and not self._trained:
                 for group in state.weights_optimizer.param_groups:
                     group["lr"] = self.lr
                 state.supernet.set_skip_dropout(state.cycle.skip_dropout_in(state.position.epoch))
@@ -135,6 +138,41 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
     def take_step(self) -> None:
         self.state.supernet.progress = self.progress
         self.execution.take(self.step.take)
+        self.spending.end_step()
+
+    def next_images(self, part: str) -> tuple[Tensor, Tensor]:
+        self.spending.read(part, self.batch.batch * self.processes.size)
+        return super().next_images(part)
+
+    @property
+    def ends_early(self) -> bool:
+        return self.spending.ends()
+
+    @property
+    def budget_used(self) -> float | None:
+        return self.spending.used
+
+    @property
+    def _trained(self) -> bool:
+        """Whether no epoch is to follow in this cycle; one that has begun is ended properly."""
+        if self.curvature_stop.stopped:
+            return True
+        return self.state.position.step == 0 and self.spending.ends()
+
+    def end_epoch(self) -> None:
+        spent = self.spending.spent
+        try:
+            super().end_epoch()
+        except Stopped:
+            self.spending.spent = spent  # All that ends the epoch comes again.
+            raise
+
+    def seconds_left(self, goal: int) -> float | None:
+        """What the schedule would take, or the budget leaves, whichever is less."""
+        left, used = super().seconds_left(goal), self.spending.used
+        if left is None or not used:
+            return left
+        return min(left, self.spending.seconds * max(1 / used - 1, 0.0))
 
     @property
     def grace(self) -> bool:
@@ -208,12 +246,13 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         with state.timed("validation"):
             indices = self.indices["architecture"]
             tally, _ = evaluate(self, self.step.validated(), self.data.train, indices)
+        self.spending.add(len(indices), self.config.validation.batch)
         return {"validation": tally.score}
 
     def more_state(self) -> dict[str, Any]:
         step = self.step.state()
         own = {**({"step": step} if step else {}), **self.selection.state()}
-        own |= self.curvature_stop.state()
+        own |= self.curvature_stop.state() | self.spending.state()
         return {**super().more_state(), **self.execution.state(), **own}
 
     def epoch_work(self) -> list[float]:
@@ -233,6 +272,9 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             weights = before
             text = "the curvature has grown: the search ends, with architecture weights from before"
             self.emit("on_message", f"epoch {state.position.epoch}: {text}")
+        if self.spending.is_over:
+            text = "the training has used its share of searcher.budget: cells are scored from here"
+            self.emit("on_message", f"epoch {position.epoch} of {state.cycle.epochs}: {text}")
         self.processes.check_equal(list(state.supernet.parameters()), "weights")
         start = time.perf_counter()
         edges = self._edge_weights()
@@ -285,8 +327,12 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
 
     @property
     def _asks(self) -> bool:
-        """Whether a searcher chooses the genotype: at the end of the last cycle."""
+        """Whether a searcher chooses the genotype: at the end of the last cycle.
+
+        That is the one in which its budget for training is used up, if there is such a one.
+        """
         last = self.state.position.cycle == len(self.config.schedule.cycles) - 1
+        last = last or self.spending.is_over
         return last and self.config.searcher.by_supernet
 
     @property

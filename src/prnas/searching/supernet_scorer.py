@@ -82,7 +82,16 @@ class CellChoice:
         if searcher is None:
             searcher = make_searcher(config.searcher, space, config.seed)
         cost = Cost(self.scorer.num_images, self.scorer.num_batches)
-        self.asking = Asking(searcher, config.searcher.budget, lambda _: cost, saved)
+        spending = search.spending
+        trained = spending.seconds
+        self.asking = Asking(
+            searcher,
+            config.searcher.budget,
+            lambda _: cost,
+            saved,
+            spending.beside,
+            lambda seconds: spending.agreed(trained + seconds),
+        )
         self.proxies: Proxies | None = None
         if config.searcher.proxy.record:
             half = search.indices["architecture"]
@@ -125,6 +134,7 @@ class CellChoice:
             score=score,
             best=max(self.scores),
             images=self.asking.images + len(self.scores) * self.scorer.num_all,
+            used=self.asking.used,
             seconds=time.perf_counter() - start,
         )
 

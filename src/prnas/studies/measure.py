@@ -1,5 +1,6 @@
 """A run's first steps, measured to tell how long the whole will take."""
 
+import math
 import time
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from prnas.io.errors import UserError
 from prnas.retraining import api as retraining
 from prnas.runs.events import Callback, RunStart, StepEvent
 from prnas.searching import api as searching
-from prnas.searching.steps import step_costs
+from prnas.searching.steps import step_costs, step_type
 from prnas.searching.time_left import VALIDATION, work_of_epochs
 from prnas.studies.estimate import START_UP
 
@@ -61,12 +62,27 @@ def measured_seconds(config: RunConfig, threads: int | None = None) -> float:
             retraining.start(config, runs=None, callbacks=[clock])
         else:
             assert isinstance(config, SearchConfig)
-            searching.start(config, runs=None, callbacks=[clock])
+            unbounded = config.override(["searcher.budget={evaluations: 1}"])
+            searching.start(unbounded, runs=None, callbacks=[clock])
     except _EnoughError:
         pass
     if clock.start is None or clock.seconds_per_image is None:
         raise UserError("it has too few steps to be measured")
-    return START_UP + clock.seconds_per_image * clock.start.train_images * _epochs(clock.start)
+    seconds = clock.seconds_per_image * clock.start.train_images * _epochs(clock.start)
+    if isinstance(config, SearchConfig) and config.searcher.by_supernet:
+        seconds = min(seconds, _bound(config, clock.seconds_per_image))
+    return START_UP + seconds
+
+
+def _bound(config: SearchConfig, seconds_per_image: float) -> float:
+    """The most seconds that the budget of a search on a supernet lets it take."""
+    budget, batches = config.searcher.budget, step_type(config.architecture).num_batches
+    bounds = [] if budget.seconds is None else [budget.seconds]
+    if budget.images is not None:
+        bounds.append(seconds_per_image * budget.images / batches)
+    if budget.steps is not None:
+        bounds.append(seconds_per_image * budget.steps * config.batch.min / batches)
+    return min(bounds, default=math.inf)
 
 
 def _epochs(start: RunStart) -> float:
@@ -92,7 +108,8 @@ def _epochs(start: RunStart) -> float:
 
 def _measured_evaluation(config: SearchConfig) -> float:
     """The estimated seconds of a search that scores cells one by one, from the first of them."""
-    number = config.searcher.budget.evaluations or 1
-    start = time.perf_counter()
-    searching.start(config.override(["searcher.budget={evaluations: 1}"]), runs=None)
-    return START_UP + number * (time.perf_counter() - start)
+    start, budget = time.perf_counter(), config.searcher.budget
+    one = searching.start(config.override(["searcher.budget={evaluations: 1}"]), runs=None)
+    number = budget.evaluations_for(one.evaluations[0].images) or 1
+    seconds = number * (time.perf_counter() - start)
+    return START_UP + (seconds if budget.seconds is None else min(seconds, budget.seconds))

@@ -40,6 +40,9 @@ def start_lines(start: RunStart, title: str) -> list[str]:
     if start.folder is not None:
         lines.append(f"run folder {start.folder}")
     lines += [*start.notes, *reason_lines(start.reasons)]
+    if isinstance(start.config, SearchConfig):
+        budget = searcher_lines.supernet_budget(start.config)
+        lines += [] if budget is None else [f"budget: {budget}"]
     if start.resumed:
         cycle = f"cycle {start.cycle}, " if start.is_search else ""
         epoch = "its end" if start.at_end_of_cycle else f"epoch {start.epoch}"
@@ -84,8 +87,13 @@ def evaluations_view(
         _line(f"{title}{name}  {evaluations.position}", "bold"),
         bar,
         _line(evaluations.in_a_line()),
-        _line(f"{elapsed}  {last.images:,} images' worth"),
+        _line(f"{elapsed}  {last.images:,} images' worth{budget_used(last.used)}"),
     )
+
+
+def budget_used(used: float | None) -> str:
+    """'  63 % of the budget', or nothing where there is none."""
+    return "" if used is None else f"  {100 * used:.0f} % of the budget"
 
 
 def _position(start: RunStart, event: StepEvent | EpochRecord, separator: str) -> str:
@@ -149,7 +157,7 @@ def live_view(
         _line(position, "bold"),
         bar,
         _line(f"{training}  lr {rate(step.lr)}  batch {step.batch}"),
-        _line(f"{elapsed}{left}  {machine}"),
+        _line(f"{elapsed}{left}{budget_used(step.used)}  {machine}"),
     )
 
 

@@ -52,6 +52,18 @@ def budget(searcher: SearcherConfig) -> str:
     return ", ".join(limit for limit in limits if limit)
 
 
+def supernet_budget(config: SearchConfig) -> str | None:
+    """The budget of a search on a supernet, if it bounds more than evaluations.
+
+    '100 evaluations, at most 5,000 steps with the supernet's training, which may take 90 % of them'
+    """
+    own = config.searcher.budget
+    if not config.searcher.by_supernet or own.images is own.steps is own.seconds is None:
+        return None
+    share = f"{100 * own.training_share:.6g} %"
+    return f"{budget(config.searcher)} with the supernet's training, which may take {share} of it"
+
+
 def cell_search(config: SearchConfig) -> str:
     """A description of a search that scores cells one by one: method, scorer and budget."""
     searcher = config.searcher
@@ -120,6 +132,8 @@ class Evaluations:
     def total(self) -> int | None:
         """The number of evaluations, if it is known before."""
         assert self.last is not None
+        if self.config.searcher.by_supernet:  # Its training counts as well.
+            return None if self.last.used is not None else self.config.searcher.budget.evaluations
         each = max(self.last.images // self.last.number, 1)
         return self.config.searcher.budget.evaluations_for(each)
 

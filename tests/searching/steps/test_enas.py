@@ -26,27 +26,8 @@ from prnas.searching.cell_accuracy import BatchAccuracy
 from prnas.searching.search import Search
 from prnas.searching.steps.enas import EnasStep
 from prnas.space.genotype import Genotype
-from tests.support.settings import small_config
+from tests.support.shared_weights import enas
 from tests.support.watching import assert_same_run, folder_of, last_state
-
-CYCLE = {"epochs": 3, "grace_epochs": 1, "morphisms": 0, "candidates": 1}
-
-
-def enas(images: Path, *overrides: str) -> SearchConfig:
-    return small_config(
-        images,
-        space="nasbench201",
-        schedule={"cycles": [CYCLE]},
-        architecture={"step": "enas", "scoring": "paths"},
-        network={"cells": 3, "channels": 4, "nodes": 3, "shape": "nasbench201"},
-        validation={"batch": 16},
-        searcher={
-            "method": "controller",
-            "budget": {"evaluations": 6},
-            "controller": {"updates": 3, "batch": 4, "hidden": 6},
-            "supernet": {"batches": 1, "finalists": 2},
-        },
-    ).override(overrides)
 
 
 def made(config: SearchConfig) -> Search:

@@ -27,6 +27,7 @@ class SearchStep(ABC):
     # and a backward pass with the gradients of the network's weights, as measured on a CPU.
     architecture_cost: ClassVar[float] = 0.5  # without the gradients of the network's weights
     weights_cost: ClassVar[float] = 1.0
+    num_batches: ClassVar[int] = 2  # that a step reads, after grace epochs
     ends_with: ClassVar[str] = "other"  # what the seconds of `end_epoch` were spent on
 
     def __init__(self, search: "Search") -> None:

@@ -10,6 +10,7 @@ import torch
 from prnas.runs.run import Stopped
 from prnas.searchers.base import Searcher
 from prnas.searchers.cells import CellSpace
+from prnas.searching.asking import Cost
 from prnas.searching.cell_accuracy import BatchAccuracy
 from prnas.searching.controller_search import ControllerSearch
 from prnas.searching.steps.sampled import CellStep
@@ -67,13 +68,20 @@ class EnasStep(CellStep):
         policy, settings = self.policy, self.search.config.searcher.controller
         scores: list[float] = []
         entropies: list[float] = []
+        update = Cost(settings.batch * self.accuracy.size, settings.batch)
+        spending = self.search.spending
         for _ in range(settings.updates):
+            if not spending.leaves(update):
+                break
+            spending.spent += update
             for _ in range(settings.batch):
                 cell = policy.ask()
                 entropies.append(policy.entropy or 0.0)
                 scores.append(self.accuracy(cell, policy.num_evaluations))
                 policy.tell(cell, scores[-1])
             self.search.stop_on_signal()
+        if not scores:
+            return
         self._facts = {
             "controller_score": fmean(scores),
             "controller_entropy": fmean(entropies),

@@ -24,6 +24,7 @@ class WeightStep(FirstOrderStep):
 
     name = "none"
     architecture_cost = 0.0
+    num_batches = 1
 
     def take(self) -> None:
         self.train("weights")

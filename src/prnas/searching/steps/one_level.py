@@ -12,6 +12,7 @@ class OneLevelStep(SearchStep):
 
     name = "one-level"
     architecture_cost = 0.0  # nothing on top of the weights' own pass
+    num_batches = 1
 
     def take(self) -> None:
         if self.search.grace:
