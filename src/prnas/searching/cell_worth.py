@@ -6,6 +6,10 @@ scored in groups, those of a group on the same images. The effect of having a ca
 is fitted to all losses by least squares, as if effects added up. It tells candidates of an edge
 apart, and the inputs of a node, of which a cell has some and not others. A group is one sample: its
 part in the fit, so that errors count both the images and the cells that were drawn.
+
+One edge of fourteen changes a cell's loss by little more than its error. But an operation is on
+many edges, so what these say together counts too: the effect on an edge is drawn towards the sum of
+one for the edge and one for the operation, the more the less its own departure rises above noise.
 """
 
 from collections.abc import Sequence
@@ -93,12 +97,13 @@ class CellJudge:
         self._plan()
         groups = self._drawn()
         losses = torch.tensor(measuring.cell_losses(groups, self.batch), dtype=torch.float64)
-        samples = dict(
+        measured = dict(
             zip(self._effects, (-effect_samples(self._design(groups), losses)).T, strict=True)
         )
         by_role: dict[Role, list[EdgeWorth]] = {}
         for role in self.pools.roles:
             cell = self.pools.cell(role)
+            samples = self._pooled({key: row for key, row in measured.items() if key[0] == role})
             means = {
                 i: torch.stack([row for key, row in samples.items() if key[:2] == (role, i)]).mean(
                     0
@@ -118,6 +123,19 @@ class CellJudge:
                     _edge_worth(contrasts, len(cell.edges[i].candidates), self.rises[role, i])
                 )
         return by_role
+
+    def _pooled(self, samples: dict[Key, Tensor]) -> dict[Key, Tensor]:
+        """The samples of a role's candidates, each operation's pooled over its edges."""
+        operations = [
+            self.pools.cell(role).edges[edge].candidates[index] for role, edge, index in samples
+        ]
+        order = {op: number for number, op in enumerate(dict.fromkeys(operations))}
+        rows = pooled(
+            torch.stack(list(samples.values()), 1),
+            [edge for _, edge, _ in samples],
+            [order[op] for op in operations],
+        )
+        return dict(zip(samples, rows.T, strict=True))
 
     def _design(self, groups: Sequence[Sequence[Genotype]]) -> Tensor:
         """For each group, cell and candidate, 1 if the cell has the candidate, else 0."""
@@ -150,6 +168,25 @@ def effect_samples(design: Tensor, losses: Tensor) -> Tensor:
     rest = rest * (number / max(number - rank - len(design), 1)) ** 0.5
     own = torch.einsum("gkp,gk->gp", design, rest) @ inverse
     return effects + len(design) * (own - own.mean(0))
+
+
+def pooled(samples: Tensor, edges: Sequence[int], operations: Sequence[int]) -> Tensor:
+    """Samples of effects (columns), drawn towards the sum of an edge's and an operation's effect.
+
+    That sum is fitted to all columns by least squares. What a column departs from it stays by the
+    share that noise does not explain, estimated from all departures (as James and Stein shrink
+    means): all of it where nothing is noise, nothing where noise explains everything.
+    """
+    number, columns = len(samples), torch.arange(len(edges))
+    parts = torch.zeros(len(edges), max(edges) + 1 + max(operations) + 1, dtype=samples.dtype)
+    parts[columns, torch.tensor(edges)] = 1
+    parts[columns, max(edges) + 1 + torch.tensor(operations)] = 1
+    sums = samples @ (parts @ torch.linalg.pinv(parts)).T
+    departures = samples - sums
+    spread = departures.mean(0).square().sum()
+    noise = departures.var(0).sum() / number if number > 1 else spread
+    share = (1 - noise / spread).clamp(min=0) if spread > 0 else torch.zeros(())
+    return sums + share * departures
 
 
 def _edge_worth(contrasts: dict[int, list[float]], size: int, rises: Sequence[float]) -> EdgeWorth:
