@@ -15,7 +15,7 @@ from prnas.config.search import SearchConfig
 from prnas.nets.cell_paths import active_of_cells, cell_scores
 from prnas.runs.run import Stopped
 from prnas.searching.api import resume, start
-from prnas.searching.cell_worth import GROUP, CellJudge, effect_samples
+from prnas.searching.cell_worth import GROUP, CellJudge, effect_samples, pooled
 from prnas.searching.judging import Judging
 from prnas.searching.path_worth import PathJudge
 from prnas.space.evidence import estimate
@@ -77,6 +77,68 @@ def test_errors_are_as_large_as_the_spread_of_repeated_fits() -> None:
         errors.append(found.error)
     assert np.mean(means) == pytest.approx(0.3, abs=4 * np.std(means) / 300**0.5)
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.15)
+
+
+EDGES, OPERATIONS = [0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 2] * 3
+
+
+def sums_of(edges: list[float], operations: list[float]) -> torch.Tensor:
+    return torch.tensor(
+        [edges[i] + operations[k] for i, k in zip(EDGES, OPERATIONS, strict=True)],
+        dtype=torch.float64,
+    )
+
+
+def test_effects_without_noise_stay_as_they_are() -> None:
+    """What departs from the sum of edge and operation is then no noise, and is kept."""
+    effects = torch.randn(9, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    samples = effects.expand(20, 9)
+    assert pooled(samples, EDGES, OPERATIONS).tolist() == [
+        pytest.approx(row) for row in samples.tolist()
+    ]
+
+
+def test_pooled_effects_are_those_of_a_plain_fit() -> None:
+    """Main effects by numpy's least squares; departures shrunk by one minus noise over spread."""
+    rng = np.random.default_rng(2)
+    true = sums_of([0.0, 0.5, -0.5], [1.0, 0.0, -1.0]).numpy() + rng.normal(0, 0.3, 9)
+    samples = true + rng.normal(0, 1.0, (30, 9))
+    design = np.array(
+        [
+            [float(i == edge) for i in range(3)] + [float(k == op) for k in range(3)]
+            for edge, op in zip(EDGES, OPERATIONS, strict=True)
+        ]
+    )
+    fitted = (design @ np.linalg.lstsq(design, samples.T, rcond=None)[0]).T
+    rest = samples - fitted
+    share = 1 - rest.var(0, ddof=1).sum() / 30 / (rest.mean(0) ** 2).sum()
+    assert 0 < share < 1
+    result = pooled(torch.from_numpy(samples), EDGES, OPERATIONS).numpy()
+    assert result == pytest.approx(fitted + share * rest)
+
+
+def test_noise_on_an_edge_is_outvoted_by_the_other_edges() -> None:
+    """Where operations do the same on all edges, pooling brings their effects nearer to the truth.
+
+    Noise alone has a departure of its own size, so that nothing or little of it is left.
+    """
+    rng = np.random.default_rng(3)
+    true = sums_of([0.0, 0.2, -0.2], [0.3, 0.0, -0.3])
+    plain, drawn = 0.0, 0.0
+    for _ in range(100):
+        samples = true + torch.from_numpy(rng.normal(0, 2.0, (25, 9)))
+        plain += float((samples.mean(0) - true).square().sum())
+        drawn += float((pooled(samples, EDGES, OPERATIONS).mean(0) - true).square().sum())
+    assert drawn < 0.8 * plain
+
+
+def test_one_group_alone_says_nothing_of_departures() -> None:
+    """A single sample has no spread, so only the sum of edge and operation is left."""
+    sample = torch.randn(1, 9, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    once = pooled(sample, EDGES, OPERATIONS)
+    assert once.tolist() == [pytest.approx(pooled(once, EDGES, OPERATIONS)[0].tolist())]
+    table = once.reshape(3, 3)
+    assert (table[1] - table[0]).tolist() == pytest.approx([float(table[1, 0] - table[0, 0])] * 3)
 
 
 class Additive:
