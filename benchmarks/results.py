@@ -170,18 +170,20 @@ class PivotTable(_Strict):
     columns: str
     value: str
     digits: int = 2
+    scale: float = 1.0
+    names: Mapping[str, str] = {}  # What to call a row or a column, if not as in the records.
 
     def lines(self, records: Sequence[Record]) -> list[list[str]]:
         columns = list(dict.fromkeys(record[self.columns] for record in records))
-        lines = [[self.heading, *columns]]
+        lines = [[self.heading, *(self.names.get(column, column) for column in columns)]]
         for row in dict.fromkeys(record[self.rows] for record in records):
             cells = [self._cell(records, row, column) for column in columns]
-            lines.append([row, *cells])
+            lines.append([self.names.get(row, row), *cells])
         return lines
 
     def _cell(self, records: Sequence[Record], row: str, column: str) -> str:
         here = [r for r in records if r[self.rows] == row and r[self.columns] == column]
-        values = [float(record[self.value]) for record in here]
+        values = [self.scale * float(record[self.value]) for record in here]
         each = ", ".join(map(self._number, values))
         return f"{self._number(fmean(values))} ({each})" if len(values) > 1 else each
 

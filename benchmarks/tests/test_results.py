@@ -114,6 +114,11 @@ def test_a_pivot_has_the_mean_and_all() -> None:
         {"r": "x", "c": "2", "v": "3"},
     ]
     assert table.lines(records) == [["by", "1", "2"], ["x", "−1.5 (−1.0, −2.0)", "3.0"]]
+    named = table.model_copy(update={"scale": 100.0, "names": {"x": "a row", "2": "second"}})
+    assert named.lines(records) == [
+        ["by", "1", "second"],
+        ["a row", "−150.0 (−100.0, −200.0)", "300.0"],
+    ]
 
 
 def test_the_command() -> None:
