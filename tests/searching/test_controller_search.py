@@ -235,7 +235,13 @@ def test_it_learns_what_is_rewarded(
         assert made.best.score == 1
 
 
-FIVE = (Skip(), Pool("avg", 3), Pool("max", 3), Conv(3, 1, (1,)), Conv(5, 1, (1,)))
+FIVE: tuple[Operation, ...] = (
+    Skip(),
+    Pool("avg", 3),
+    Pool("max", 3),
+    Conv(3, 1, (1,)),
+    Conv(5, 1, (1,)),
+)
 
 
 def taught(seed: int, updates: int, first_bias: float | None) -> list[float]:
