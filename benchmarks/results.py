@@ -125,9 +125,13 @@ class GroupTable(_Strict):
             members = [record for record in records if record[self.by] == group]
             values = [self._value(record) for record in members]
             cells = [self._cell(show, values) for show in self.show]
-            cells += [c.number(fmean(float(record[c.of]) for record in members)) for c in self.also]
+            cells += [self._mean(column, members) for column in self.also]
             lines.append([name, *cells, *(self.facts[fact].get(group, "–") for fact in facts)])
         return lines
+
+    def _mean(self, column: Column, members: Sequence[Record]) -> str:
+        numbers = [float(record[column.of]) for record in members if record[column.of]]
+        return column.number(fmean(numbers)) if numbers else "–"
 
     def _value(self, record: Record) -> float:
         error = 100 * float(record[self.value])

@@ -54,6 +54,10 @@ MISTAKES = [
     (["--resume", ".", "--data-root", "a"], "leave out --data-root"),
     (["--resume", ".", "--set", "seed=1"], "leave out --set seed=1"),
     (["--resume", ".", "--max-params", "3M"], "leave out --max-params"),
+    (["--engine", "rye"], "no engine is called 'rye'. Did you mean 'ray'?"),
+    (["--engine", "local", "--address", "auto"], "an address is for the engine ray"),
+    (["--slots", "2"], "--address and --slots are for --engine"),
+    (["--engine", "local", "--seeds", "2"], "is for the short trainings of a single search"),
     (["--max-params", "3Q"], "final.max_params: must be a number such as 3M, 2.5M, 800k"),
     (["--max-params", "1k"], "the smallest one, of 8 channels, 5 cells, 1x8x8 images, has"),
     (["--max-macs", "-5"], "final.max_macs: must be a number such as"),
@@ -193,6 +197,16 @@ def test_resuming(engine: FakeEngine, tmp_path: Path) -> None:
     ((folder, options),) = engine.calls
     assert folder == tmp_path
     assert options["overrides"] == ["compute.devices=2", "checkpoints.keep=5", "compute.threads=1"]
+
+
+def test_an_engine_makes_short_trainings(engine: FakeEngine) -> None:
+    cli.main(["search", "halving-small", "--engine", "local", "--slots", "3", "--quiet"])
+    cli.main(["search", "halving-small", "--quiet"])
+    (_, options), (_, without) = engine.calls
+    trainers = options["make_trainers"](2, "cpu")
+    assert trainers.num_at_once == 3
+    trainers.close()
+    assert without["make_trainers"] is None
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

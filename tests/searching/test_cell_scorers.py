@@ -19,7 +19,7 @@ from prnas.runs.run import Stopped
 from prnas.searchers.base import Proposal
 from prnas.searching.api import resume, start
 from prnas.searching.cell_scorers import ShortTraining, TrainingScorer
-from prnas.searching.training_pool import TrainingPool
+from prnas.searching.training_pool import OwnProcesses, TrainingPool
 from prnas.space.genotype import Genotype
 from prnas.space.network_size import network_size
 from tests.support.settings import small_config
@@ -237,7 +237,8 @@ def test_a_lost_process_and_a_signal_end_the_waiting(images: Path) -> None:
             pool.score(cell, 1)
         pool.signals = SimpleNamespace(number=0)  # pyright: ignore[reportAttributeAccessIssue]
         pool.expect([(cell, 1)])
-        (trainer,) = pool._trainers
+        assert isinstance(pool.trainers, OwnProcesses)
+        (trainer,) = pool.trainers.trainers
         trainer._process.kill()
         with pytest.raises(UserError, match=r"has ended unexpectedly.*fewer"):
             pool.score(cell, 1)

@@ -151,6 +151,12 @@ class SearchOptions(RunOptions):
     """Longest time of the final network for one image, e.g. 20ms; needs --latency."""
     latency: Path | None = None
     """The table of latencies that `prnas latency` wrote on the target device."""
+    engine: str | None = None
+    """The engine that makes the trainings of searcher.scorer=training, as a study's: local, ray."""
+    address: str | None = None
+    """For --engine ray: a running cluster, as HOST:PORT, or auto for the one of this machine."""
+    slots: WholeNumber | None = None
+    """For --engine: trainings at the same time. Default: as many as there is room for."""
 
 
 @dataclass(frozen=True, kw_only=True)

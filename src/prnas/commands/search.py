@@ -2,6 +2,7 @@
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from prnas.commands import dry_run
 from prnas.commands.draw import check_picture, save_picture
@@ -15,8 +16,13 @@ from prnas.commands.run_options import (
     showing,
 )
 from prnas.config.search import SearchConfig
+from prnas.io.errors import UserError
 from prnas.runs import named
 from prnas.studies.names import STUDY
+
+if TYPE_CHECKING:
+    from prnas.searching.training_pool import MakeTrainers
+    from prnas.studies.short_trainings import EngineTrainers
 
 
 def run(recipe: str | None, options: SearchOptions) -> None:
@@ -24,9 +30,12 @@ def run(recipe: str | None, options: SearchOptions) -> None:
     if options.picture is not None:
         check_picture(options.picture)
     check_run_options(options, recipe=recipe)
+    trainers = _trainers(options)
     overrides = config_overrides(options)
     resumed_study = options.resume is not None and (options.resume / STUDY).is_file()
     if resumed_study or options.seeds is not None:
+        if trainers is not None:
+            raise UserError("--engine is for the short trainings of a single search")
         from prnas.commands import search_seeds
 
         search_seeds.run(recipe or named.default_search(options.data), options)
@@ -49,7 +58,9 @@ def run(recipe: str | None, options: SearchOptions) -> None:
     with showing([display], "search", options.brief):
         if settled is None:
             assert options.resume is not None
-            result = api.resume(options.resume, overrides=overrides, callbacks=callbacks)
+            result = api.resume(
+                options.resume, overrides=overrides, callbacks=callbacks, make_trainers=trainers
+            )
         else:
             result = api.start(
                 settled.config,
@@ -58,12 +69,40 @@ def run(recipe: str | None, options: SearchOptions) -> None:
                 recipe=Path(recipe).stem,
                 callbacks=callbacks,
                 reasons=settled.reasons or _advice(recipe, settled.config),
+                make_trainers=trainers,
             )
     if options.picture is not None and display.started:
         from prnas.drawing.cells import draw_genotype
 
         title = result.folder.name if result.folder else None
         save_picture(draw_genotype(result.genotype, title), options.picture, options.brief)
+
+
+def _trainers(options: SearchOptions) -> "MakeTrainers | None":
+    """What makes short trainings, if an engine is wanted for them."""
+    if options.engine is None:
+        if options.address is not None or options.slots is not None:
+            raise UserError("--address and --slots are for --engine")
+        return None
+    from prnas.studies.config import StudyConfig
+
+    given = {"name": options.engine, "address": options.address}
+    data: dict[str, Any] = {  # A study of as many jobs as there are trainings.
+        "rows": [{"name": "trainings", "search": "halving-small"}],
+        "engine": {key: value for key, value in given.items() if value is not None},
+        "slots": options.slots,
+    }
+    StudyConfig.from_data(data)  # A mistake is told before anything is loaded.
+
+    def make(threads: int, device_type: str) -> "EngineTrainers":
+        from prnas.commands.study import engine_of
+        from prnas.studies.short_trainings import EngineTrainers
+
+        resources = {"threads": threads, "gpus": None if device_type == "cuda" else 0}
+        engine, _ = engine_of(StudyConfig.from_data({**data, "resources": resources}))
+        return EngineTrainers(engine)
+
+    return make
 
 
 def _advice(recipe: str, config: SearchConfig) -> tuple[tuple[str, str], ...]:

@@ -16,6 +16,7 @@ from prnas.runs.processes import Processes
 from prnas.runs.session import resume_run, start_run
 from prnas.searching import cell_search
 from prnas.searching.search import Search
+from prnas.searching.training_pool import MakeTrainers
 
 
 def start(
@@ -29,10 +30,12 @@ def start(
     processes: Processes | None = None,
     reasons: tuple[tuple[str, str], ...] = (),
     loaded: DataSet | None = None,
+    make_trainers: MakeTrainers | None = None,
 ) -> SearchResult:
-    """A new search by a config; options as those of `start_run`."""
+    """A new search by a config; options as those of `start_run` and `cell_search.start`."""
     folder: dict[str, Any] = {"runs": runs, "name": name, "recipe": recipe}
-    if config.searcher.without_supernet:
+    if config.searcher.without_supernet or make_trainers is not None:
+        folder["make_trainers"] = make_trainers
         return cell_search.start(config, callbacks=callbacks, reasons=reasons, **folder)
     return start_run(
         Search,
@@ -54,10 +57,14 @@ def resume(
     probe: MemoryProbe | None = None,
     processes: Processes | None = None,
     loaded: DataSet | None = None,
+    make_trainers: MakeTrainers | None = None,
 ) -> SearchResult:
     """One that goes on in its own folder; options as those of `resume_run`."""
-    if read_config(folder, SearchConfig, overrides).searcher.without_supernet:
-        return cell_search.resume(folder, overrides=overrides, callbacks=callbacks)
+    without_supernet = read_config(folder, SearchConfig, overrides).searcher.without_supernet
+    if without_supernet or make_trainers is not None:
+        return cell_search.resume(
+            folder, overrides=overrides, callbacks=callbacks, make_trainers=make_trainers
+        )
     return resume_run(
         Search,
         folder,

@@ -2,8 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from prnas.config.retrain import RetrainConfig, RetrainDataConfig
 from prnas.config.search import SearchConfig
 from prnas.config.sections import BatchConfig, ComputeConfig, ValidationConfig
 from prnas.data.dataset import load, normalization
+from prnas.io.errors import UserError
 from prnas.io.memory import free_memory
 from prnas.retraining.retraining import Retraining
 from prnas.runs.batch_size import probe_for
@@ -26,6 +28,9 @@ from prnas.searchers.table_scorer import TableScorer
 from prnas.searching.asking import Cost
 from prnas.searching.proxies import Proxies
 from prnas.searching.search import split_halves
+
+if TYPE_CHECKING:
+    from prnas.searching.training_pool import MakeTrainers
 
 TABLE_BATCH = 256  # images of a step, in the trainings that the table knows
 
@@ -47,6 +52,9 @@ class CellScorer(ABC):
     @abstractmethod
     def score(self, proposal: Proposal, number: int) -> float:
         """The score of a cell, in the evaluation of that number."""
+
+    def open(self, folder: Path) -> None:  # noqa: B027 - most need none
+        """The run's folder, before the first score."""
 
     def expect(self, evaluations: Sequence[tuple[Proposal, int]]) -> None:  # noqa: B027
         """These will be asked for next, each by its number: they may be begun."""
@@ -206,17 +214,29 @@ class ProxyScorer(ImageScorer):
         return self._proxies.value(proposal.genotype, self.config.searcher.proxy.of)
 
 
-def make_scorer(config: SearchConfig, say: Callable[[str], None]) -> CellScorer:
-    """The scorer that a config names, for a search without a supernet."""
+def make_scorer(
+    config: SearchConfig,
+    say: Callable[[str], None],
+    make_trainers: "MakeTrainers | None" = None,
+) -> CellScorer:
+    """The scorer that a config names, for a search without a supernet.
+
+    `make_trainers`: who makes its short trainings, instead of processes of its own.
+    """
+    if make_trainers is not None and not config.searcher.by_training:
+        raise UserError(
+            "an engine makes the short trainings of a search (searcher.scorer=training), and this "
+            "one has none; searches themselves are run by the engine of `prnas study`"
+        )
     match config.searcher.scorer:
         case "table":
             return TableCells(config)
         case "training":
-            if config.compute.devices == 1:
+            if config.compute.devices == 1 and make_trainers is None:
                 return TrainingScorer(config, say)
             from prnas.searching.training_pool import TrainingPool  # It imports this file.
 
-            return TrainingPool(config, say)
+            return TrainingPool(config, say, make_trainers)
         case "proxy":
             return ProxyScorer(config, say)
         case "supernet":

@@ -25,6 +25,7 @@ from prnas.runs.signals import Signals, stop_signals
 from prnas.searchers.base import Evaluated, Proposal
 from prnas.searching.asking import Asking, make_searcher
 from prnas.searching.cell_scorers import CellScorer, make_scorer
+from prnas.searching.training_pool import MakeTrainers
 from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import truth_of
 
@@ -39,18 +40,27 @@ def start(
     recipe: str | None = None,
     callbacks: Sequence[Callback] = (),
     reasons: tuple[tuple[str, str], ...] = (),
+    make_trainers: MakeTrainers | None = None,
 ) -> SearchResult:
-    """A new search, and its result; it is written to a new folder in `runs`, if given."""
+    """A new search, and its result; it is written to a new folder in `runs`, if given.
+
+    `make_trainers`: who makes its short trainings, instead of processes of its own.
+    """
     create = partial(RunFolder.create, runs, name, recipe or config.task) if runs else None
-    return _run(config, callbacks, create, reasons)
+    return _run(config, callbacks, create, reasons, make_trainers)
 
 
 def resume(
-    folder: Path, *, overrides: Sequence[str] = (), callbacks: Sequence[Callback] = ()
+    folder: Path,
+    *,
+    overrides: Sequence[str] = (),
+    callbacks: Sequence[Callback] = (),
+    make_trainers: MakeTrainers | None = None,
 ) -> SearchResult:
     """Go on in a search's own folder, exactly as if it had never stopped."""
     config = read_config(folder, SearchConfig, overrides)
-    return _run(config, callbacks, partial(RunFolder.open, folder))
+    open_folder = partial(RunFolder.open, folder)
+    return _run(config, callbacks, open_folder, make_trainers=make_trainers)
 
 
 def _run(
@@ -58,6 +68,7 @@ def _run(
     callbacks: Sequence[Callback],
     open_folder: Callable[[SearchConfig, Session], RunFolder] | None,
     reasons: tuple[tuple[str, str], ...] = (),
+    make_trainers: MakeTrainers | None = None,
 ) -> SearchResult:
     check_callbacks(callbacks)
     precision = "64-true" if config.searcher.by_table else config.compute.precision
@@ -65,7 +76,7 @@ def _run(
     with ExitStack() as stack:
         for callback in callbacks:
             stack.callback(callback.close)
-        scorer = make_scorer(config, lambda text: _say(callbacks, text))
+        scorer = make_scorer(config, lambda text: _say(callbacks, text), make_trainers)
         stack.callback(scorer.close)
         config = scorer.config
         signals = stack.enter_context(stop_signals())
@@ -74,6 +85,7 @@ def _run(
         if open_folder is not None:
             folder = open_folder(config, session)
             stack.callback(folder.close)
+            scorer.open(folder.path)
             folder.warn = lambda text: _say(callbacks, text)
             checkpoint, problems = folder.newest_checkpoint()
             for problem in problems:

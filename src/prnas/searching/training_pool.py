@@ -1,16 +1,17 @@
-"""Short trainings of cells in several processes at once, with the scores that one would give.
+"""Short trainings of cells, several at once, with the scores that one at a time would give.
 
 A score follows from a cell and the number of its evaluation alone. So what a searcher will ask for
-whatever the scores are (`Searcher.upcoming`) can be trained ahead, each in the next free process.
+whatever the scores are (`Searcher.upcoming`) can be trained ahead, wherever there is room next.
 """
 
 import json
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 
@@ -24,57 +25,111 @@ from prnas.searching.cell_scorers import TrainingScorer
 _LOOK = 0.2  # seconds between two looks at whether the search is to stop
 
 
-class TrainingPool(TrainingScorer):
-    """Trains cells in `compute.devices` processes, which start when they are first needed."""
-
-    def __init__(self, config: SearchConfig, say: Callable[[str], None]) -> None:
-        self._size = config.compute.devices
-        self._waiting: list[tuple[Proposal, int]] = []
-        self._scores: dict[int, float] = {}  # Scores of finished evaluations, by number.
-        self._trainers: list[_Trainer] = []
-        super().__init__(_alone(config), say)
-        # The config of the run says what its user chose.
-        compute = self.config.compute.model_copy(update={"devices": self._size})
-        self.config = self.config.model_copy(update={"compute": compute})
+class Trainers(Protocol):
+    """Who makes short trainings. A job is plain data, from which `scorer_of` and `score_of` go."""
 
     @property
     def num_at_once(self) -> int:
-        return self._size
+        """The number of trainings that can be under way at the same time; it may change."""
+        ...
+
+    def open(self, folder: Path) -> None:
+        """The run's folder, if it has one; it comes before the first training."""
+        ...
+
+    def begin(self, number: int, job: Mapping[str, Any]) -> None:
+        """Begin the training of an evaluation; there is room for it."""
+        ...
+
+    def wait(self, seconds: float) -> list[tuple[int, float]]:
+        """The scores of trainings that have ended, by number; after so many seconds, none."""
+        ...
+
+    def close(self) -> None:
+        """Return when nothing of them is left."""
+        ...
+
+
+# From the threads of each training, and the kind of device that it computes on.
+MakeTrainers = Callable[[int, str], Trainers]
+
+
+def job_of(config: SearchConfig, proposal: Proposal, number: int) -> dict[str, Any]:
+    """All that a process, perhaps of another machine, must know to make a short training."""
+    return {"config": config.to_data(), "proposal": proposal.to_json(), "number": number}
+
+
+def scorer_of(job: Mapping[str, Any]) -> TrainingScorer:
+    """What makes the trainings of a search, one after the other."""
+    return TrainingScorer(SearchConfig.from_data(job["config"]), lambda _: None)
+
+
+def score_of(scorer: TrainingScorer, job: Mapping[str, Any]) -> float:
+    return scorer.score(Proposal.from_json(job["proposal"]), job["number"])
+
+
+class TrainingPool(TrainingScorer):
+    """Trains cells by trainers: processes of its own, as many as `compute.devices`, or others."""
+
+    def __init__(
+        self,
+        config: SearchConfig,
+        say: Callable[[str], None],
+        make_trainers: MakeTrainers | None = None,
+    ) -> None:
+        self._waiting: list[tuple[Proposal, int]] = []
+        self._under_way: set[int] = set()
+        self._scores: dict[int, float] = {}  # Scores of finished evaluations, by number.
+        size = config.compute.devices
+        super().__init__(_alone(config), say)
+        # The config of the run says what its user chose.
+        compute = self.config.compute.model_copy(update={"devices": size})
+        self.config = self.config.model_copy(update={"compute": compute})
+        try:
+            device_type = self.processes.device.type
+            self.trainers: Trainers = (
+                OwnProcesses(size, device_type)
+                if make_trainers is None
+                else make_trainers(compute.threads or 1, device_type)
+            )
+        except BaseException:
+            super().close()
+            raise
+
+    def open(self, folder: Path) -> None:
+        self.trainers.open(folder)
+
+    @property
+    def num_at_once(self) -> int:
+        return self.trainers.num_at_once
 
     def expect(self, evaluations: Sequence[tuple[Proposal, int]]) -> None:
-        begun = {trainer.number for trainer in self._trainers} | self._scores.keys()
+        begun = self._under_way | self._scores.keys()
         self._waiting = [(cell, number) for cell, number in evaluations if number not in begun]
         self._hand_out()
 
     def score(self, proposal: Proposal, number: int) -> float:
+        known = {later for _, later in self._waiting} | self._under_way | self._scores.keys()
+        if number not in known:
+            self._waiting.insert(0, (proposal, number))
         while number not in self._scores:
             if self.signals.number:
                 raise Stopped(None, self.signals.number)
             self._hand_out()
-            for connection in wait([trainer.connection for trainer in self._trainers], _LOOK):
-                trainer = next(own for own in self._trainers if own.connection is connection)
-                ended, score = trainer.take()
+            for ended, score in self.trainers.wait(_LOOK):
+                self._under_way.discard(ended)
                 self._scores[ended] = score
         return self._scores.pop(number)
 
     def _hand_out(self) -> None:
-        """Give what waits to processes that are free."""
-        while self._waiting:
-            free = next((trainer for trainer in self._trainers if trainer.number is None), None)
-            if free is None and len(self._trainers) < self._size:
-                free = _Trainer(_alone(self.config), len(self._trainers), self.device_type)
-                self._trainers.append(free)
-            if free is None:
-                return
-            free.begin(*self._waiting.pop(0))
-
-    @property
-    def device_type(self) -> str:
-        return self.processes.device.type
+        """Begin what waits, as far as there is room."""
+        while self._waiting and len(self._under_way) < self.trainers.num_at_once:
+            proposal, number = self._waiting.pop(0)
+            self._under_way.add(number)
+            self.trainers.begin(number, job_of(_alone(self.config), proposal, number))
 
     def close(self) -> None:
-        for trainer in self._trainers:
-            trainer.close()
+        self.trainers.close()
         super().close()
 
 
@@ -84,26 +139,49 @@ def _alone(config: SearchConfig) -> SearchConfig:
     return config.model_copy(update={"compute": compute})
 
 
+class OwnProcesses:
+    """Trainers that are processes of the search, which start when they are first needed."""
+
+    def __init__(self, size: int, device_type: str) -> None:
+        self.num_at_once, self._device_type = size, device_type
+        self.trainers: list[_Trainer] = []
+
+    def open(self, folder: Path) -> None:
+        """They need no folder."""
+
+    def begin(self, number: int, job: Mapping[str, Any]) -> None:
+        free = next((trainer for trainer in self.trainers if trainer.number is None), None)
+        if free is None:
+            free = _Trainer(len(self.trainers), self._device_type)
+            self.trainers.append(free)
+        free.begin(number, job)
+
+    def wait(self, seconds: float) -> list[tuple[int, float]]:
+        ready = wait([trainer.connection for trainer in self.trainers], seconds)
+        return [trainer.take() for trainer in self.trainers if trainer.connection in ready]
+
+    def close(self) -> None:
+        for trainer in self.trainers:
+            trainer.close()
+
+
 class _Trainer:
     """A process that trains one cell after the other, and what it is at."""
 
-    def __init__(self, config: SearchConfig, index: int, device_type: str) -> None:
+    def __init__(self, index: int, device_type: str) -> None:
         # `spawn`: a copy of a process that runs PyTorch's threads could hang.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.number: int | None = None  # The number of the evaluation under way.
         gpu = index % torch.cuda.device_count() if device_type == "cuda" else None
-        self._process = context.Process(
-            target=_train, args=(theirs, config.to_data(), gpu), daemon=True
-        )
+        self._process = context.Process(target=_train, args=(theirs, gpu), daemon=True)
         self._process.start()
         theirs.close()
 
-    def begin(self, proposal: Proposal, number: int) -> None:
+    def begin(self, number: int, job: Mapping[str, Any]) -> None:
         self.number = number
-        message = {"proposal": proposal.to_json(), "number": number}
         with suppress(OSError):  # The process is gone, which `take` will say.
-            self.connection.send_bytes(json.dumps(message).encode())
+            self.connection.send_bytes(json.dumps(job).encode())
 
     def take(self) -> tuple[int, float]:
         """The number of the evaluation that is over, and its score."""
@@ -126,18 +204,17 @@ class _Trainer:
         self._process.join()
 
 
-def _train(connection: Connection, data: dict[str, Any], gpu: int | None) -> None:
+def _train(connection: Connection, gpu: int | None) -> None:
     """The loop of a training process, until its parent ends it or is gone."""
     end_with_parent()
     if gpu is not None:  # before CUDA is used for the first time
         os.environ["CUDA_VISIBLE_DEVICES"] = str(gpu)
     scorer: TrainingScorer | None = None
     while True:
-        message = json.loads(connection.recv_bytes())
+        job = json.loads(connection.recv_bytes())
         try:
-            scorer = scorer or TrainingScorer(SearchConfig.from_data(data), lambda _: None)
-            score = scorer.score(Proposal.from_json(message["proposal"]), message["number"])
-            answer = {"score": score}
+            scorer = scorer or scorer_of(job)
+            answer = {"score": score_of(scorer, job)}
         except (UserError, FormatError) as problem:
             answer = {"problem": str(problem)}
         connection.send_bytes(json.dumps(answer).encode())

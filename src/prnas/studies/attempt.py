@@ -39,6 +39,7 @@ class Task:
     resume: tuple[str, ...]  # Arguments of a run that goes on.
     config: str  # The digest of the config that the run must have.
     program: tuple[str, ...] = ()  # Instead of the `prnas` of that machine.
+    module: str = "prnas"  # What that machine's Python runs.
 
     @property
     def run(self) -> Path:
@@ -114,7 +115,7 @@ def _attempt(
     with log.open("ab") as output:
         log_begin = output.tell()
         process = subprocess.Popen(  # noqa: S603
-            [*(task.program or (sys.executable, "-m", "prnas")), *arguments],
+            [*(task.program or (sys.executable, "-m", task.module)), *arguments],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from prnas.config import recipes
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import load
 from prnas.io.errors import FormatError
@@ -165,6 +166,14 @@ def test_what_cannot_be_is_refused(images: Path, override: str, words: str) -> N
 
 
 def test_the_recipe_has_the_published_course_of_the_rate() -> None:
+    recipe = recipes.any_recipe("enas")
+    assert isinstance(recipe, SearchConfig)
+    own, learner = recipe.weights, recipe.searcher.controller
+    assert (own.lr, own.lr_min, own.restart_epochs, own.restart_factor) == (0.05, 0.0005, 10, 2)
+    assert recipe.schedule.cycles[0].epochs == 10 + 20 + 40 + 80
+    assert (own.nesterov, own.weight_decay, own.gradient_norm) == (True, 1e-4, 5)
+    assert (learner.updates, learner.batch, learner.hidden, learner.lr) == (30, 10, 64, 0.0035)
+    assert (learner.update, learner.entropy, learner.baseline) == ("reinforce", 1e-4, 0.99)
     config = SearchConfig.from_data({}, ["weights.warmup_epochs=0", "weights.restart_epochs=10"])
     assert config.weights.restart_factor == 2
     with pytest.raises(FormatError, match="goes without warmup_epochs"):
