@@ -14,6 +14,8 @@ from prnas.fitting.events import Listener
 from prnas.fitting.folder import read_state
 from prnas.fitting.names import CARD, PAGE, RESULTS
 from prnas.io.errors import UserError
+from prnas.runs.events import Callback
+from prnas.runs.records import EpochRecord
 from prnas.runs.run import Stopped
 from tests.support.made_fits import IMAGES, NAMES, SaidMeter, made_folder
 from tests.support.settings import write_images
@@ -132,6 +134,44 @@ def test_stopped_between_its_parts_it_ends_the_same(whole: Path, few: Path, tmp_
     assert "% in the test" in repr(result)
     assert result._repr_html_().count("<tr>") == 4
     assert result.rows() == result.table
+
+
+class PressesCtrlC(Callback):
+    """As it were, when an epoch is over."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def on_epoch(self, record: EpochRecord) -> None:
+        if record.epoch == self.epoch:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+class EndsWithin(Ends):
+    """Ends the process within a stage, by a signal after an epoch."""
+
+    def __init__(self, stage: str, epoch: int) -> None:
+        super().__init__("none")
+        self.within, self.epoch = stage, epoch
+
+    def callbacks(self, stage: str) -> list[Callback]:
+        return [PressesCtrlC(self.epoch)] if stage == self.within else []
+
+
+def test_stopped_in_its_first_training_it_keeps_the_best_epoch(few: Path, tmp_path: Path) -> None:
+    folder = made_folder(few, tmp_path, "early")
+    searching, training = EndsWithin("search", 1), EndsWithin("found", 2)
+    with pytest.raises(Stopped):
+        fit.resume(folder, meter=SaidMeter(), listener=searching)
+    assert not (folder / "model").exists()
+    with pytest.raises(Stopped):
+        fit.resume(folder, meter=SaidMeter(), listener=training)
+    assert "the best network so far: found by the search is in" in training.said[-1]
+    assert training.said[-1].endswith(", trained in part")
+    scores = [epoch.scores["validation"] for epoch in prnas.read_run(folder / "found").epochs]
+    ranks = [(score.accuracy, -score.loss) for score in scores]
+    assert len(ranks) == 2
+    assert prnas.load(folder).card.results == {"kept_epoch": ranks.index(max(ranks)) + 1}
 
 
 def test_pictures_or_a_fit_to_go_on_with() -> None:

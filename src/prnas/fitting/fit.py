@@ -34,6 +34,7 @@ from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining import api as retraining
 from prnas.runs.events import RetrainResult, SearchResult
 from prnas.runs.integrity import is_begun
+from prnas.runs.records import Score
 from prnas.runs.run import Stopped
 from prnas.runs.signals import Signals, stop_signals
 from prnas.searching import api as searching
@@ -57,6 +58,7 @@ class Fit:
         self.listener, self.signals = listener, signals
         self._loaded = loaded
         self.done: dict[str, RetrainResult] = {}
+        self.under_way: str | None = None  # The network that is being trained.
 
     @property
     def path(self) -> Path:
@@ -83,7 +85,7 @@ class Fit:
                 self._check_signals()
             return self._end(results)
         except Stopped as stopped:
-            self._keep_best_so_far()
+            self._keep_best_so_far(stopped.so_far)
             raise Stopped(self.path, stopped.number) from None
         except UserError as error:  # A full disk, say: a stage names itself, not the fit.
             again = f"prnas fit --resume {shlex.quote(str(self.path))}"
@@ -137,20 +139,31 @@ class Fit:
         assert self.state.trainings is not None
         self._announce(name, 2 + number)
         config = RetrainConfig.from_data(self.state.trainings.configs[name])
+        self.under_way = name
         self.done[name] = self._run(retraining, config, name)
+        self.under_way = None
 
-    def _keep_best_so_far(self) -> None:
-        """The best finished network, for use, whatever is still to be done."""
+    def _keep_best_so_far(self, so_far: tuple[Model, Score] | None) -> None:
+        """The best network for use, whatever is still to be done.
+
+        `so_far`: the best epoch of the network that is being trained, and its validation.
+        """
         scored = {
-            name: result for name, result in self.done.items() if result.validation is not None
+            name: (result.model, result.validation)
+            for name, result in self.done.items()
+            if result.validation is not None
         }
+        if so_far is not None and self.under_way is not None:
+            scored[self.under_way] = so_far
         if not scored or read_results(self.path) is not None:
             return
-        best = max(scored, key=lambda name: _by_validation(scored[name]))
+        best = max(scored, key=lambda name: _by_validation(scored[name][1]))
+        model, _ = scored[best]
         with suppress(OSError):
-            save_model(self.path / FOLDER, scored[best].model.network, scored[best].model.card)
+            save_model(self.path / FOLDER, model.network, model.card)
             where = f"{self.contenders[best].label} is in {self.path / FOLDER}"
-            self.listener.on_message(f"the best network so far: {where}")
+            unfinished = ", trained in part" if best == self.under_way else ""
+            self.listener.on_message(f"the best network so far: {where}{unfinished}")
 
     # ------------------------------------------------------------ the end
 
@@ -189,9 +202,8 @@ class Fit:
         return results_of(tested, outcomes, data, names)
 
 
-def _by_validation(result: RetrainResult) -> tuple[float, float]:
-    assert result.validation is not None
-    return result.validation.accuracy, -result.validation.loss
+def _by_validation(score: Score) -> tuple[float, float]:
+    return score.accuracy, -score.loss
 
 
 def start(
