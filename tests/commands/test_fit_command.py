@@ -1,9 +1,13 @@
 """Mistakes on the command line of `prnas fit`: one message, nothing written."""
 
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from prnas.fitting import fit
+from prnas.runs.run import Stopped
 from tests.support.in_process import Cli
 
 
@@ -28,3 +32,20 @@ from tests.support.in_process import Cli
 def test_mistakes_are_named(here: Cli, tmp_path: Path, words: list[str], message: str) -> None:
     assert message in here.bad("fit", *words)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json", None])
+def test_when_it_was_stopped_it_says_how_to_go_on(
+    here: Cli, option: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For scripts not among the output."""
+
+    def stopped(folder: Path, **_: Any) -> None:
+        raise Stopped(folder, signal.SIGINT)
+
+    monkeypatch.setattr(fit, "resume", stopped)
+    code, *said = here.run("fit", "--resume", "my fit", *([] if option is None else [option]))
+    assert code == 130
+    there, other = said if option is None else reversed(said)
+    assert there.endswith("prnas fit --resume 'my fit'\n")
+    assert other == ""

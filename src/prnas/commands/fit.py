@@ -1,11 +1,10 @@
 """`prnas fit`: from pictures to a tested model, within a budget of time."""
 
-import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
 from prnas.commands.options import FitOptions
-from prnas.commands.run_options import RUNS
+from prnas.commands.run_options import RUNS, say_stopped
 from prnas.io.errors import UserError
 from prnas.runs import signals
 from prnas.runs.names import check_name
@@ -56,9 +55,8 @@ def run(pictures: str | None, options: FitOptions) -> None:
             result = FitResult(folder, results)
     except Stopped as stopped:
         view.close()
-        if stopped.folder is not None and not silent:
-            folder = shlex.quote(str(stopped.folder))
-            show("stopped; the state is saved. To go on:", f"  prnas fit --resume {folder}")
+        if stopped.folder is not None:
+            say_stopped("fit", stopped.folder, brief=silent)
         sys.exit(signals.EXIT + stopped.number)
     _show(result, options, show_end)
 
