@@ -181,6 +181,24 @@ def test_pictures_or_a_fit_to_go_on_with() -> None:
         prnas.fit("digits", resume="runs/x")
 
 
+class Misspelt(Listener):
+    def on_stages(self, name: str, number: int, of: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("listener", "message"),
+    [
+        (print, "must be a prnas.fitting.events.Listener object"),
+        (Callback(), "must be a prnas.fitting.events.Listener object"),
+        (Ends, "is a class; a listener is an object of it: Ends()"),
+        (Misspelt(), "Misspelt.on_stages would never be called.* Did you mean 'on_stage'?"),
+    ],
+)
+def test_what_is_no_listener_is_refused_at_once(listener: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message.replace("()", r"\(\)")):
+        prnas.fit("no/folder", listener=listener)
+
+
 def test_a_changed_plan_is_refused(whole: Path, tmp_path: Path) -> None:
     file = tmp_path / "fit.json"
     file.write_text((whole / "fit.json").read_text().replace('"minutes": 1.0', '"minutes": 2.0'))
