@@ -14,6 +14,7 @@ from PIL import Image
 from prnas.data.dataset import DataSet
 from prnas.fitting.folder import FitState
 from prnas.fitting.names import CARD, EXPORTS, SEARCH
+from prnas.fitting.plan import ENOUGH_TRAINING
 from prnas.fitting.verdict import in_percent
 from prnas.io.atomic import write_atomically
 from prnas.models.confusions import confusions
@@ -164,8 +165,9 @@ def _networks_section(results: Mapping[str, Any]) -> str:
         for pair in results["compared"]
     ]
     lead = (
-        "All were trained on the same images, each for the same time. The validation images chose "
-        "each network's best epoch, and the best network; the held-out test images chose nothing."
+        f"All were trained on the same images, {_time_of_each(networks)}. The validation images "
+        "chose each network's best epoch, and the best network; the held-out test images chose "
+        "nothing."
     )
     return _section(
         "networks",
@@ -189,6 +191,19 @@ def _network_row(network: Mapping[str, Any], best: bool, lowest: float) -> str:
         f"{network['macs']:,}",
         f"{network['latency']:.2g}{'' if network['within_limits'] else ' (too slow)'}",
         f"{network['epochs']} (kept {network['kept_epoch']})",
+def _time_of_each(networks: Sequence[Mapping[str, Any]]) -> str:
+    """'each for the same time', as far as that is so."""
+    epochs = [network["epochs"] for network in networks]
+    if all(number == ENOUGH_TRAINING for number in epochs):
+        return f"each for {ENOUGH_TRAINING} epochs, which are enough"
+    if ENOUGH_TRAINING in epochs:
+        return (
+            "each with the same time, of which a fast network took less: after "
+            f"{ENOUGH_TRAINING} epochs it ends"
+        )
+    return "each for about the same time"
+
+
         f"{network['seconds'] / 60:.1f} min",
     ]
     tds = "".join(f"<td>{cell}</td>" for cell in cells)
