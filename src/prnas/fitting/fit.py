@@ -75,7 +75,7 @@ class Fit:
     def go(self) -> dict[str, Any]:
         """All that is left; the results."""
         try:
-            results = read_results(self.path)
+            results, search = read_results(self.path), None
             if results is None:
                 search = self._search()
                 if self.state.trainings is None:
@@ -83,7 +83,7 @@ class Fit:
                 for number, name in enumerate(self.state.task.contenders):
                     self._train(name, number)
                 self._check_signals()
-            return self._end(results)
+            return self._end(results, search)
         except Stopped as stopped:
             self._keep_best_so_far(stopped.so_far)
             raise Stopped(self.path, stopped.number) from None
@@ -167,11 +167,12 @@ class Fit:
 
     # ------------------------------------------------------------ the end
 
-    def _end(self, results: dict[str, Any] | None) -> dict[str, Any]:
+    def _end(self, results: dict[str, Any] | None, search: SearchResult | None) -> dict[str, Any]:
         """Test all, choose, write everything that is for people. What is there is kept."""
         self._announce("end", STAGES + len(self.state.task.contenders))
         if results is None:
-            results = self._tested()
+            assert search is not None
+            results = self._tested(search)
             self.folder.write_results(results)
         best = load(self.path / results["best"])
         with cannot(f"write in {self.path}"):
@@ -187,7 +188,7 @@ class Fit:
         if not (self.path / PAGE).is_file():
             write_fit_page(self.path / PAGE, self.state, results, self.data, exported)
 
-    def _tested(self) -> dict[str, Any]:
+    def _tested(self, search: SearchResult) -> dict[str, Any]:
         data, request = self.data, self.state.request
         outcomes: dict[str, Outcome] = {}
         tested: dict[str, Trained] = {}
@@ -199,7 +200,7 @@ class Fit:
             self._check_signals()
         share = self._loaded.config(self.state.plan.rung.size).test_share
         names = names_in_test(request.data, share, data)
-        return results_of(tested, outcomes, data, names)
+        return results_of(search, tested, outcomes, data, names)
 
 
 def _by_validation(score: Score) -> tuple[float, float]:

@@ -71,7 +71,7 @@ def page_body(
         _head(folder, state, results),
         "<main>",
         _data_section(state),
-        _search_section(state),
+        _search_section(state, results.get("search")),
         _networks_section(results),
         _confusion_section(results),
         _gallery_section(results, pictures),
@@ -134,16 +134,29 @@ def _data_section(state: FitState) -> str:
     )
 
 
-def _search_section(state: FitState) -> str:
+def _search_section(state: FitState, search: Mapping[str, Any] | None) -> str:
+    """`search`: what it ended with; fits of an earlier state do not have it."""
     plan = state.plan
+    planned = f"Planned for {plan.search.seconds / 60:.1f} of {state.request.minutes:g} minutes."
+    if search is not None:
+        planned += f" It had {search['epochs']} epochs in {search['cycles']} cycles."
+    report = f'<a href="{SEARCH}/{REPORT}">Its own report</a> has curves and drawn cells.'
     return _section(
         "search",
         "The search",
-        f'<p class="story">Planned for {plan.search.seconds / 60:.1f} of '
-        f"{state.request.minutes:g} minutes. "
-        f'<a href="{SEARCH}/{REPORT}">Its own report</a> has curves, cells and how sure its '
-        "decisions are.</p>",
+        '<div class="story">',
+        f"<p>{planned} {report}</p>",
+        *(_found(search) if search is not None else []),
+        "</div>",
     )
+
+
+def _found(search: Mapping[str, Any]) -> list[str]:
+    """The operations of the cells that were found, and how sure that is."""
+    cells = [f"{escape(role)} cell: {_name(text, 2000)}" for role, text in search["cells"].items()]
+    sure = search["how_sure"]
+    said = f"<p>How sure its decisions are: {_name(sure, 2000)}</p>" if sure else ""
+    return ["<p>It found these cells:</p>", _list(cells), said]
 
 
 def _networks_section(results: Mapping[str, Any]) -> str:
@@ -178,19 +191,6 @@ def _networks_section(results: Mapping[str, Any]) -> str:
     )
 
 
-def _network_row(network: Mapping[str, Any], best: bool, lowest: float) -> str:
-    low, high = network["interval_95"]
-    mark = " <strong>the best</strong>" if best else ""
-    link = f'<a href="{escape(network["name"])}/{REPORT}">{_name(network["label"])}</a>{mark}'
-    cells = [
-        f"{in_percent(network['accuracy'])} ({network['correct']:,} of {network['images']:,})",
-        f"{in_percent(low)} to {in_percent(high)}",
-        _interval(network["accuracy"], low, high, lowest),
-        in_percent(network["validation"]),
-        f"{network['parameters']:,}",
-        f"{network['macs']:,}",
-        f"{network['latency']:.2g}{'' if network['within_limits'] else ' (too slow)'}",
-        f"{network['epochs']} (kept {network['kept_epoch']})",
 def _time_of_each(networks: Sequence[Mapping[str, Any]]) -> str:
     """'each for the same time', as far as that is so."""
     epochs = [network["epochs"] for network in networks]
@@ -204,6 +204,19 @@ def _time_of_each(networks: Sequence[Mapping[str, Any]]) -> str:
     return "each for about the same time"
 
 
+def _network_row(network: Mapping[str, Any], best: bool, lowest: float) -> str:
+    low, high = network["interval_95"]
+    mark = " <strong>the best</strong>" if best else ""
+    link = f'<a href="{escape(network["name"])}/{REPORT}">{_name(network["label"])}</a>{mark}'
+    cells = [
+        f"{in_percent(network['accuracy'])} ({network['correct']:,} of {network['images']:,})",
+        f"{in_percent(low)} to {in_percent(high)}",
+        _interval(network["accuracy"], low, high, lowest),
+        in_percent(network["validation"]),
+        f"{network['parameters']:,}",
+        f"{network['macs']:,}",
+        f"{network['latency']:.2g}{'' if network['within_limits'] else ' (too slow)'}",
+        f"{network['epochs']} (kept {network['kept_epoch']})",
         f"{network['seconds'] / 60:.1f} min",
     ]
     tds = "".join(f"<td>{cell}</td>" for cell in cells)
