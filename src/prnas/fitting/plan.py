@@ -95,7 +95,7 @@ class Task:
 
     @property
     def validation(self) -> float:
-        """The share of the training images that choose, and train nothing."""
+        """The share of the training images that choose, and that no training uses."""
         for most, share in VALIDATION:
             if self.train <= most:
                 return share
