@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 import prnas
 from prnas.fitting import fit
@@ -14,6 +15,7 @@ from prnas.fitting.events import Listener
 from prnas.fitting.folder import read_state
 from prnas.fitting.names import CARD, PAGE, RESULTS
 from prnas.io.errors import UserError
+from prnas.models.predict import predict
 from prnas.runs.events import Callback
 from prnas.runs.records import EpochRecord
 from prnas.runs.run import Stopped
@@ -134,6 +136,11 @@ def test_stopped_between_its_parts_it_ends_the_same(whole: Path, few: Path, tmp_
     assert "% in the test" in repr(result)
     assert result._repr_html_().count("<tr>") == 4
     assert result.rows() == result.table
+    Image.new("RGB", (20, 12), "red").save(tmp_path / "red.png")
+    (red,) = result.predict(tmp_path / "red.png", top=3).predictions
+    assert {score.name for score in red.classes} == {"0", "1", "2"}
+    (same,) = predict(prnas.load(folder), tmp_path / "red.png", top=3).predictions
+    assert same.classes == red.classes
 
 
 class PressesCtrlC(Callback):
