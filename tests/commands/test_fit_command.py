@@ -49,3 +49,18 @@ def test_when_it_was_stopped_it_says_how_to_go_on(
     there, other = said if option is None else reversed(said)
     assert there.endswith("prnas fit --resume 'my fit'\n")
     assert other == ""
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--name=x"])
+def test_stopped_while_it_measures_it_ends_without_a_word(
+    here: Cli, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing yet to go on with."""
+
+    def stopped(*_: Any) -> None:
+        raise Stopped(None, signal.SIGTERM)
+
+    monkeypatch.setattr("prnas.fitting.measure.Meter.training", stopped)
+    monkeypatch.setattr("prnas.fitting.measure.Meter.search", stopped)
+    assert here.run("fit", "digits", option, "--quiet") == (143, "", "")
+    assert list(tmp_path.iterdir()) == []
