@@ -117,6 +117,17 @@ def showing(displays: "Sequence[Display]", command: str, brief: bool = False) ->
             display.close()
 
 
+@contextmanager
+def measuring() -> Generator[None]:
+    """Exit without a word if a signal stops what is only measured: nothing goes on with it."""
+    from prnas.runs.run import Stopped
+
+    try:
+        yield
+    except Stopped as stopped:
+        sys.exit(signals.EXIT + stopped.number)
+
+
 def say_stopped(command: str, folder: Path, brief: bool) -> None:
     """Say that a run was stopped, and how it goes on."""
     again = f"  prnas {command} --resume {shlex.quote(str(folder))}"
