@@ -2,10 +2,13 @@
 
 import json
 import re
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from prnas.runs.run import Stopped
 from tests.support.in_process import Cli
 
 TINY = str(Path(__file__).parents[2] / "examples" / "tiny.yaml")
@@ -45,6 +48,21 @@ def test_a_training_is_planned_and_timed(here: Cli, tmp_path: Path) -> None:
         .good("resnet8", "retrain-quick", "--dry-run", *small)
         .count("resnet, ")
     )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["search", TINY], ["retrain", "resnet8"], ["study", "baselines-quick"]]
+)
+def test_stopped_while_it_measures_it_ends_without_a_word(
+    arguments: list[str], here: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise Stopped(None, signal.SIGINT)
+
+    for room in ("searching", "retraining"):
+        monkeypatch.setattr(f"prnas.{room}.api.start", stopped)
+    assert here.run(*arguments, "--dry-run") == (130, "", "")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,9 +1,13 @@
 """Mistakes on the command line of `prnas fit`: one message, nothing written."""
 
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from prnas.fitting import fit
+from prnas.runs.run import Stopped
 from tests.support.in_process import Cli
 
 
@@ -27,4 +31,36 @@ from tests.support.in_process import Cli
 )
 def test_mistakes_are_named(here: Cli, tmp_path: Path, words: list[str], message: str) -> None:
     assert message in here.bad("fit", *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json", None])
+def test_when_it_was_stopped_it_says_how_to_go_on(
+    here: Cli, option: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For scripts not among the output."""
+
+    def stopped(folder: Path, **_: Any) -> None:
+        raise Stopped(folder, signal.SIGINT)
+
+    monkeypatch.setattr(fit, "resume", stopped)
+    code, *said = here.run("fit", "--resume", "my fit", *([] if option is None else [option]))
+    assert code == 130
+    there, other = said if option is None else reversed(said)
+    assert there.endswith("prnas fit --resume 'my fit'\n")
+    assert other == ""
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--name=x"])
+def test_stopped_while_it_measures_it_ends_without_a_word(
+    here: Cli, tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing yet to go on with."""
+
+    def stopped(*_: Any) -> None:
+        raise Stopped(None, signal.SIGTERM)
+
+    monkeypatch.setattr("prnas.fitting.measure.Meter.training", stopped)
+    monkeypatch.setattr("prnas.fitting.measure.Meter.search", stopped)
+    assert here.run("fit", "digits", option, "--quiet") == (143, "", "")
     assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 import prnas
 from prnas.fitting import fit
@@ -14,6 +15,9 @@ from prnas.fitting.events import Listener
 from prnas.fitting.folder import read_state
 from prnas.fitting.names import CARD, PAGE, RESULTS
 from prnas.io.errors import UserError
+from prnas.models.predict import predict
+from prnas.runs.events import Callback
+from prnas.runs.records import EpochRecord
 from prnas.runs.run import Stopped
 from tests.support.made_fits import IMAGES, NAMES, SaidMeter, made_folder
 from tests.support.settings import write_images
@@ -132,6 +136,49 @@ def test_stopped_between_its_parts_it_ends_the_same(whole: Path, few: Path, tmp_
     assert "% in the test" in repr(result)
     assert result._repr_html_().count("<tr>") == 4
     assert result.rows() == result.table
+    Image.new("RGB", (20, 12), "red").save(tmp_path / "red.png")
+    (red,) = result.predict(tmp_path / "red.png", top=3).predictions
+    assert {score.name for score in red.classes} == {"0", "1", "2"}
+    (same,) = predict(prnas.load(folder), tmp_path / "red.png", top=3).predictions
+    assert same.classes == red.classes
+
+
+class PressesCtrlC(Callback):
+    """As it were, when an epoch is over."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def on_epoch(self, record: EpochRecord) -> None:
+        if record.epoch == self.epoch:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+class EndsWithin(Ends):
+    """Ends the process within a stage, by a signal after an epoch."""
+
+    def __init__(self, stage: str, epoch: int) -> None:
+        super().__init__("none")
+        self.within, self.epoch = stage, epoch
+
+    def callbacks(self, stage: str) -> list[Callback]:
+        return [PressesCtrlC(self.epoch)] if stage == self.within else []
+
+
+def test_stopped_in_its_first_training_it_keeps_the_best_epoch(few: Path, tmp_path: Path) -> None:
+    folder = made_folder(few, tmp_path, "early")
+    searching, training = EndsWithin("search", 1), EndsWithin("found", 2)
+    with pytest.raises(Stopped):
+        fit.resume(folder, meter=SaidMeter(), listener=searching)
+    assert not (folder / "model").exists()
+    with pytest.raises(Stopped):
+        fit.resume(folder, meter=SaidMeter(), listener=training)
+    assert "the best network so far: found by the search is in" in training.said[-1]
+    assert training.said[-1].endswith(", trained in part")
+    scores = [epoch.scores["validation"] for epoch in prnas.read_run(folder / "found").epochs]
+    ranks = [(score.accuracy, -score.loss) for score in scores]
+    assert len(ranks) == 2
+    assert prnas.load(folder).card.results == {"kept_epoch": ranks.index(max(ranks)) + 1}
 
 
 def test_pictures_or_a_fit_to_go_on_with() -> None:
@@ -139,6 +186,24 @@ def test_pictures_or_a_fit_to_go_on_with() -> None:
         prnas.fit()
     with pytest.raises(UserError, match="one of the two"):
         prnas.fit("digits", resume="runs/x")
+
+
+class Misspelt(Listener):
+    def on_stages(self, name: str, number: int, of: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("listener", "message"),
+    [
+        (print, "must be a prnas.fitting.events.Listener object"),
+        (Callback(), "must be a prnas.fitting.events.Listener object"),
+        (Ends, "is a class; a listener is an object of it: Ends()"),
+        (Misspelt(), "Misspelt.on_stages would never be called.* Did you mean 'on_stage'?"),
+    ],
+)
+def test_what_is_no_listener_is_refused_at_once(listener: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message.replace("()", r"\(\)")):
+        prnas.fit("no/folder", listener=listener)
 
 
 def test_a_changed_plan_is_refused(whole: Path, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from prnas.config.choosing import ImageFacts
 from prnas.config.search import DataConfig
 from prnas.data.dataset import DataSet, InMemory, load
 from prnas.fitting.look import Copies, find_copies, names_in_test, sentences
+from prnas.fitting.plan import Task, augmentation
 from tests.support.made_data import images, picture_folder
 
 
@@ -42,6 +44,17 @@ def test_it_is_said_in_sentences() -> None:
     assert "They are grey; the short side is 4 pixels." in clean
     assert "Every class has 3 images" in clean
     assert "No image is there twice." in clean
+
+
+@pytest.mark.parametrize(("few", "uneven"), [(20, True), (21, False)])
+def test_uneven_are_those_that_a_plan_weighs(few: int, uneven: bool) -> None:
+    labels = torch.tensor([0] * 30 + [1] * few)
+    train = InMemory(torch.zeros(len(labels), 3, 4, 4, dtype=torch.uint8), labels)
+    facts = ImageFacts((30, few), (4, 4, 4), 3, ("cat", "dog"))
+    text = " ".join(sentences(facts, DataSet("made", train, images(10), ("cat", "dog")), Copies()))
+    assert ("That is uneven." in text) is uneven
+    values, _ = augmentation(Task(facts, 10, ("found",)), 4)
+    assert ("training.class_weights" in values) is uneven
 
 
 def test_test_images_of_a_folder_have_their_files_names(tmp_path: Path) -> None:

@@ -51,6 +51,16 @@ def test_callbacks_are_a_list_and_checked_before_all_else() -> None:
         prnas.retrain("no such cell", callbacks=[Misspelt()])
 
 
+def test_a_single_text_is_no_list_of_overrides() -> None:
+    single: Any = "seed=1"
+    with pytest.raises(TypeError, match="overrides must be a list such as"):
+        prnas.search("quick", overrides=single)
+    with pytest.raises(TypeError, match="overrides must be a list such as"):
+        prnas.retrain("darts-v1", overrides=single)
+    with pytest.raises(TypeError, match="overrides must be a list such as"):
+        prnas.SearchConfig.from_data({}, single)
+
+
 def test_callbacks_of_searches_and_trainings_are_the_same() -> None:
     assert prnas.TrainingCallback is prnas.Callback
     check_callbacks([Right(), Callback()])

@@ -98,6 +98,12 @@ def made_results() -> dict[str, Any]:
     wrong = {"index": 1, "name": f"cat/{NASTY}\u202e.png", "class": 0, "taken_for": 1}
     return {
         "best": "found",
+        "search": {
+            "epochs": 20,
+            "cycles": 9,
+            "cells": {"normal": "3 skip, 5 conv 3x3", "reduction": NASTY},
+            "how_sure": "unsure: 9 of 28 decisions were beyond chance, 1 of the last 4.",
+        },
         "networks": rows,
         "compared": [vars(each) for each in compared],
         "sentences": sentences([found], found, []),

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from prnas.commands.options import RunOptions
+from prnas.commands.run_options import measuring
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.runs.named import Settled
@@ -20,7 +21,8 @@ def show(
     from prnas.studies.measure import measured_seconds
     from prnas.terminal.amounts import duration
 
-    seconds = measured_seconds(settled.config)
+    with measuring():
+        seconds = measured_seconds(settled.config)
     if options.as_json:
         output.show_json({"seconds": round(seconds, 1), "config": settled.config.to_data()})
     elif options.quiet:

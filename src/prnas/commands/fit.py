@@ -1,11 +1,10 @@
 """`prnas fit`: from pictures to a tested model, within a budget of time."""
 
-import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
 from prnas.commands.options import FitOptions
-from prnas.commands.run_options import RUNS
+from prnas.commands.run_options import RUNS, say_stopped
 from prnas.io.errors import UserError
 from prnas.runs import signals
 from prnas.runs.names import check_name
@@ -13,6 +12,7 @@ from prnas.terminal.output import show, show_json
 
 if TYPE_CHECKING:
     from prnas.fitting.api import FitResult
+    from prnas.fitting.folder import FitState
     from prnas.fitting.request import Request
 
 MINUTES = 60.0
@@ -34,16 +34,11 @@ def run(pictures: str | None, options: FitOptions) -> None:
 
     silent = options.quiet or options.as_json
     view = FitView(silent)
-    if options.dry_run:
-        state = fit.plan_only(_request(pictures, options), listener=view)
-        if options.as_json:
-            show_json(state.to_json()["plan"] | {"look": list(state.look)})
-        elif options.quiet:
-            show(f"{state.plan.seconds / 60:.1f} minutes")
-        else:
-            show_plan(state)
-        return
     try:
+        if options.dry_run:
+            state = fit.plan_only(_request(pictures, options), listener=view)
+            _show_dry_run(state, options, show_plan)
+            return
         if options.resume is not None:
             result = FitResult(options.resume, fit.resume(options.resume, listener=view))
         else:
@@ -56,11 +51,19 @@ def run(pictures: str | None, options: FitOptions) -> None:
             result = FitResult(folder, results)
     except Stopped as stopped:
         view.close()
-        if stopped.folder is not None and not silent:
-            folder = shlex.quote(str(stopped.folder))
-            show("stopped; the state is saved. To go on:", f"  prnas fit --resume {folder}")
+        if stopped.folder is not None:
+            say_stopped("fit", stopped.folder, brief=silent)
         sys.exit(signals.EXIT + stopped.number)
     _show(result, options, show_end)
+
+
+def _show_dry_run(state: "FitState", options: FitOptions, show_plan: Any) -> None:
+    if options.as_json:
+        show_json(state.to_json()["plan"] | {"look": list(state.look)})
+    elif options.quiet:
+        show(f"{state.plan.seconds / 60:.1f} minutes")
+    else:
+        show_plan(state)
 
 
 def _show(result: "FitResult", options: FitOptions, show_end: Any) -> None:

@@ -110,13 +110,29 @@ def showing(displays: "Sequence[Display]", command: str, brief: bool = False) ->
     except Stopped as stopped:
         # With several processes, only the first one prints.
         if displays and displays[-1].started and stopped.folder is not None:
-            folder = shlex.quote(str(stopped.folder))
-            lines = "stopped; the state is saved. To go on:", f"  prnas {command} --resume {folder}"
-            if brief:  # No script expects it among the output.
-                print(*map(visible, lines), sep="\n", file=sys.stderr)
-            else:
-                show(*lines)
+            say_stopped(command, stopped.folder, brief)
         sys.exit(signals.EXIT + stopped.number)
     finally:
         for display in displays:
             display.close()
+
+
+@contextmanager
+def measuring() -> Generator[None]:
+    """Exit without a word if a signal stops what is only measured: nothing goes on with it."""
+    from prnas.runs.run import Stopped
+
+    try:
+        yield
+    except Stopped as stopped:
+        sys.exit(signals.EXIT + stopped.number)
+
+
+def say_stopped(command: str, folder: Path, brief: bool) -> None:
+    """Say that a run was stopped, and how it goes on."""
+    again = f"  prnas {command} --resume {shlex.quote(str(folder))}"
+    lines = "stopped; the state is saved. To go on:", again
+    if brief:  # No script expects it among the output.
+        print(*map(visible, lines), sep="\n", file=sys.stderr)
+    else:
+        show(*lines)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from prnas.commands.options import StudyOptions
-from prnas.commands.run_options import RUNS
+from prnas.commands.run_options import RUNS, measuring
 from prnas.io.atomic import write_atomically
 from prnas.io.errors import UserError, cannot
 from prnas.io.paths import is_folder
@@ -282,7 +282,8 @@ def _dry_run(folder: Path, plan: Plan) -> None:
     def measure(config: RunConfig) -> float:
         from prnas.studies.measure import measured_seconds
 
-        return measured_seconds(config, share.threads)
+        with measuring():
+            return measured_seconds(config, share.threads)
 
     expected = estimate(plan, states, slots, measure)
     show_plan(plan, expected, slots, power_lines(plan, results_of(plan, states)), folder)

@@ -20,7 +20,7 @@ def apply_overrides(
     """
     result = copy.deepcopy(data)
     problems: list[str] = []
-    for override in overrides:
+    for override in as_list(overrides):
         path, equals, text = override.partition("=")
         if not equals:
             problems.append(f"'{override:.60}': write it as path=value, e.g. seed=1")
@@ -33,6 +33,13 @@ def apply_overrides(
     if problems:
         raise FormatError(problems)
     return result
+
+
+def as_list(overrides: Sequence[str]) -> list[str]:
+    """The overrides; a `TypeError` for a single text, which is a sequence of letters."""
+    if isinstance(overrides, str):
+        raise TypeError(f'overrides must be a list such as ["seed=1"], got {overrides!r:.200}')
+    return list(overrides)
 
 
 def _set(data: dict[str, Any], path: str, value: Any) -> None:

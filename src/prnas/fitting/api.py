@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from prnas.fitting import fit as engine
-from prnas.fitting.events import Listener
+from prnas.fitting.events import Listener, check_listener
 from prnas.fitting.measure import Meter
 from prnas.fitting.names import PAGE
 from prnas.fitting.request import Request, checked, data_name
@@ -108,6 +108,8 @@ def fit(
     and `start_from` are as those of the command (`prnas fit --help`). `resume` goes on with the fit
     in a folder. Nothing is printed; `listener` hears of what goes on.
     """
+    if listener is not None:
+        check_listener(listener)
     if (pictures is None) == (resume is None):
         raise UserError("say which pictures, or which fit to resume: one of the two")
     if resume is not None:

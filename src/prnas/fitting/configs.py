@@ -93,7 +93,7 @@ def _of_card(card: ModelCard) -> dict[str, Any]:
 
 
 def _plain(final: tuple[int, int], size: int, task: Task, request: Request) -> Contender:
-    """The plain network that computes about as much as the cells' one, within the limits."""
+    """The largest plain network that computes `AS_LARGE` times the cells' one, within limits."""
     facts = task.facts
     most = AS_LARGE * zoo_size(final, size, task).macs
     sizes: dict[tuple[int, int], NetworkSize] = {}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prnas.fitting.folder import FitState
+from prnas.io.errors import suggestion
 from prnas.runs.events import Callback
 
 
@@ -28,3 +29,23 @@ class Listener:
     def callbacks(self, stage: str) -> Sequence[Callback]:
         """Callbacks for the run of a stage."""
         return ()
+
+
+_HOOKS = frozenset(name for name in vars(Listener) if name.startswith("on_"))
+
+
+def check_listener(listener: object) -> None:
+    """Raise a `TypeError` for what is no listener, and for a hook that no fit would call."""
+    if isinstance(listener, type) and issubclass(listener, Listener):
+        name = listener.__name__
+        raise TypeError(f"{name} is a class; a listener is an object of it: {name}()")
+    if not isinstance(listener, Listener):
+        raise TypeError(
+            f"a listener must be a prnas.fitting.events.Listener object, got {listener!r:.200}"
+        )
+    for name in dir(listener):
+        if name.startswith("on_") and name not in _HOOKS:
+            raise TypeError(
+                f"{type(listener).__name__}.{name} would never be called: there is no such "
+                f"event.{suggestion(name, _HOOKS)}"
+            )

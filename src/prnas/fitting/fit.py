@@ -34,6 +34,7 @@ from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining import api as retraining
 from prnas.runs.events import RetrainResult, SearchResult
 from prnas.runs.integrity import is_begun
+from prnas.runs.records import Score
 from prnas.runs.run import Stopped
 from prnas.runs.signals import Signals, stop_signals
 from prnas.searching import api as searching
@@ -57,6 +58,7 @@ class Fit:
         self.listener, self.signals = listener, signals
         self._loaded = loaded
         self.done: dict[str, RetrainResult] = {}
+        self.under_way: str | None = None  # The network that is being trained.
 
     @property
     def path(self) -> Path:
@@ -73,7 +75,7 @@ class Fit:
     def go(self) -> dict[str, Any]:
         """All that is left; the results."""
         try:
-            results = read_results(self.path)
+            results, search = read_results(self.path), None
             if results is None:
                 search = self._search()
                 if self.state.trainings is None:
@@ -81,9 +83,9 @@ class Fit:
                 for number, name in enumerate(self.state.task.contenders):
                     self._train(name, number)
                 self._check_signals()
-            return self._end(results)
+            return self._end(results, search)
         except Stopped as stopped:
-            self._keep_best_so_far()
+            self._keep_best_so_far(stopped.so_far)
             raise Stopped(self.path, stopped.number) from None
         except UserError as error:  # A full disk, say: a stage names itself, not the fit.
             again = f"prnas fit --resume {shlex.quote(str(self.path))}"
@@ -137,28 +139,40 @@ class Fit:
         assert self.state.trainings is not None
         self._announce(name, 2 + number)
         config = RetrainConfig.from_data(self.state.trainings.configs[name])
+        self.under_way = name
         self.done[name] = self._run(retraining, config, name)
+        self.under_way = None
 
-    def _keep_best_so_far(self) -> None:
-        """The best finished network, for use, whatever is still to be done."""
+    def _keep_best_so_far(self, so_far: tuple[Model, Score] | None) -> None:
+        """The best network for use, whatever is still to be done.
+
+        `so_far`: the best epoch of the network that is being trained, and its validation.
+        """
         scored = {
-            name: result for name, result in self.done.items() if result.validation is not None
+            name: (result.model, result.validation)
+            for name, result in self.done.items()
+            if result.validation is not None
         }
+        if so_far is not None and self.under_way is not None:
+            scored[self.under_way] = so_far
         if not scored or read_results(self.path) is not None:
             return
-        best = max(scored, key=lambda name: _by_validation(scored[name]))
+        best = max(scored, key=lambda name: _by_validation(scored[name][1]))
+        model, _ = scored[best]
         with suppress(OSError):
-            save_model(self.path / FOLDER, scored[best].model.network, scored[best].model.card)
+            save_model(self.path / FOLDER, model.network, model.card)
             where = f"{self.contenders[best].label} is in {self.path / FOLDER}"
-            self.listener.on_message(f"the best network so far: {where}")
+            unfinished = ", trained in part" if best == self.under_way else ""
+            self.listener.on_message(f"the best network so far: {where}{unfinished}")
 
     # ------------------------------------------------------------ the end
 
-    def _end(self, results: dict[str, Any] | None) -> dict[str, Any]:
+    def _end(self, results: dict[str, Any] | None, search: SearchResult | None) -> dict[str, Any]:
         """Test all, choose, write everything that is for people. What is there is kept."""
         self._announce("end", STAGES + len(self.state.task.contenders))
         if results is None:
-            results = self._tested()
+            assert search is not None
+            results = self._tested(search)
             self.folder.write_results(results)
         best = load(self.path / results["best"])
         with cannot(f"write in {self.path}"):
@@ -174,7 +188,7 @@ class Fit:
         if not (self.path / PAGE).is_file():
             write_fit_page(self.path / PAGE, self.state, results, self.data, exported)
 
-    def _tested(self) -> dict[str, Any]:
+    def _tested(self, search: SearchResult) -> dict[str, Any]:
         data, request = self.data, self.state.request
         outcomes: dict[str, Outcome] = {}
         tested: dict[str, Trained] = {}
@@ -186,12 +200,11 @@ class Fit:
             self._check_signals()
         share = self._loaded.config(self.state.plan.rung.size).test_share
         names = names_in_test(request.data, share, data)
-        return results_of(tested, outcomes, data, names)
+        return results_of(search, tested, outcomes, data, names)
 
 
-def _by_validation(result: RetrainResult) -> tuple[float, float]:
-    assert result.validation is not None
-    return result.validation.accuracy, -result.validation.loss
+def _by_validation(score: Score) -> tuple[float, float]:
+    return score.accuracy, -score.loss
 
 
 def start(

@@ -12,6 +12,7 @@ from prnas.models.card import ModelCard
 from prnas.models.confusions import confusions
 
 MOST_CLASSES, MOST_CONFUSIONS = 200, 10
+TRAINED_WITH = ("augment", "mixup", "classes")  # Reasons of a plan that tell of the images.
 
 
 def model_card(
@@ -60,24 +61,26 @@ def _data(state: FitState) -> list[str]:
         "",
         f"- Set: {safe(state.request.data)}",
         *(f"- {safe(text, 2000)}" for text in state.look),
+        *(
+            f"- Training, {what}: {safe(why, 2000)}"
+            for what, why in state.plan.reasons
+            if what in TRAINED_WITH
+        ),
     ]
 
 
 def _reading(card: ModelCard) -> list[str]:
     channels, height, width = card.input_shape
-    colours = "grey (Pillow's mode L)" if channels == 1 else "red, green, blue, in this order"
+    no_file = {"pixels": f"arrays of {channels} channels, which no image file has; from 0 to 1"}
+    steps = card.reading or no_file
     names = card.class_names
     listed = [f"{index}. {safe(name)}" for index, name in enumerate(names[:MOST_CLASSES])]
     more = len(names) - len(listed)
     return [
         "## From a file to pixels",
         "",
-        "1. Upright, as its EXIF orientation says; what is transparent becomes white.",
-        f"2. Colours: {colours}.",
-        f"3. The middle of the picture that has the shape of {width} x {height}, scaled to that "
-        "size by Pillow's BILINEAR filter.",
-        "4. Values from 0 to 1 (bytes divided by 255).",
-        f"5. Minus the mean {list(card.mean)}, divided by {list(card.std)}, for each colour.",
+        *(f"- {what.capitalize()}: {how}" for what, how in steps.items()),
+        f"- Mean: {list(card.mean)}; std: {list(card.std)}",
         "",
         f"The input is a batch: n x {channels} x {height} x {width}. The output is logits; their "
         "softmax gives probabilities. The classes, from 0:",
@@ -137,7 +140,8 @@ def _use(card: ModelCard, files: Sequence[str]) -> list[str]:
     uses = {
         "net.py": "one file that needs only PyTorch (and its weights beside it): "
         "`from net import predict`, then `predict('picture.jpg')`, which needs Pillow",
-        "net.onnx": "for onnxruntime and others; takes pixels from 0 to 1, step 5 is within it",
+        "net.onnx": "for onnxruntime and others; takes pixels from 0 to 1: the normalisation is "
+        "within it",
     }
     return [
         "## Use",

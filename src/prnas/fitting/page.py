@@ -14,6 +14,7 @@ from PIL import Image
 from prnas.data.dataset import DataSet
 from prnas.fitting.folder import FitState
 from prnas.fitting.names import CARD, EXPORTS, SEARCH
+from prnas.fitting.plan import ENOUGH_TRAINING
 from prnas.fitting.verdict import in_percent
 from prnas.io.atomic import write_atomically
 from prnas.models.confusions import confusions
@@ -70,7 +71,7 @@ def page_body(
         _head(folder, state, results),
         "<main>",
         _data_section(state),
-        _search_section(state),
+        _search_section(state, results.get("search")),
         _networks_section(results),
         _confusion_section(results),
         _gallery_section(results, pictures),
@@ -133,16 +134,29 @@ def _data_section(state: FitState) -> str:
     )
 
 
-def _search_section(state: FitState) -> str:
+def _search_section(state: FitState, search: Mapping[str, Any] | None) -> str:
+    """`search`: what it ended with; fits of an earlier state do not have it."""
     plan = state.plan
+    planned = f"Planned for {plan.search.seconds / 60:.1f} of {state.request.minutes:g} minutes."
+    if search is not None:
+        planned += f" It had {search['epochs']} epochs in {search['cycles']} cycles."
+    report = f'<a href="{SEARCH}/{REPORT}">Its own report</a> has curves and drawn cells.'
     return _section(
         "search",
         "The search",
-        f'<p class="story">Planned for {plan.search.seconds / 60:.1f} of '
-        f"{state.request.minutes:g} minutes. "
-        f'<a href="{SEARCH}/{REPORT}">Its own report</a> has curves, cells and how sure its '
-        "decisions are.</p>",
+        '<div class="story">',
+        f"<p>{planned} {report}</p>",
+        *(_found(search) if search is not None else []),
+        "</div>",
     )
+
+
+def _found(search: Mapping[str, Any]) -> list[str]:
+    """The operations of the cells that were found, and how sure that is."""
+    cells = [f"{escape(role)} cell: {_name(text, 2000)}" for role, text in search["cells"].items()]
+    sure = search["how_sure"]
+    said = f"<p>How sure its decisions are: {_name(sure, 2000)}</p>" if sure else ""
+    return ["<p>It found these cells:</p>", _list(cells), said]
 
 
 def _networks_section(results: Mapping[str, Any]) -> str:
@@ -164,8 +178,9 @@ def _networks_section(results: Mapping[str, Any]) -> str:
         for pair in results["compared"]
     ]
     lead = (
-        "All were trained on the same images, each for the same time. The validation images chose "
-        "each network's best epoch, and the best network; the held-out test images chose nothing."
+        f"All were trained on the same images, {_time_of_each(networks)}. The validation images "
+        "chose each network's best epoch, and the best network; the held-out test images chose "
+        "nothing."
     )
     return _section(
         "networks",
@@ -174,6 +189,19 @@ def _networks_section(results: Mapping[str, Any]) -> str:
         _table("The networks side by side", headings, rows, "networks"),
         f'<div class="story">{_list(compared)}</div>' if compared else "",
     )
+
+
+def _time_of_each(networks: Sequence[Mapping[str, Any]]) -> str:
+    """'each for the same time', as far as that is so."""
+    epochs = [network["epochs"] for network in networks]
+    if all(number == ENOUGH_TRAINING for number in epochs):
+        return f"each for {ENOUGH_TRAINING} epochs, which are enough"
+    if ENOUGH_TRAINING in epochs:
+        return (
+            "each with the same time, of which a fast network took less: after "
+            f"{ENOUGH_TRAINING} epochs it ends"
+        )
+    return "each for about the same time"
 
 
 def _network_row(network: Mapping[str, Any], best: bool, lowest: float) -> str:

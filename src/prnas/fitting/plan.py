@@ -95,7 +95,7 @@ class Task:
 
     @property
     def validation(self) -> float:
-        """The share of the training images that choose, and train nothing."""
+        """The share of the training images that choose, and that no training uses."""
         for most, share in VALIDATION:
             if self.train <= most:
                 return share
@@ -384,8 +384,11 @@ def _reasons(plan: Plan, number: int, good: bool, task: Task) -> list[tuple[str,
     )  # fmt: skip
     lengths = {name: each.epochs for name, each in plan.trainings.items()}
     each = ", ".join(f"{epochs} of {CALLED.get(name, name)}" for name, epochs in lengths.items())
-    capped = all(epochs == ENOUGH_TRAINING for epochs in lengths.values())
-    why = "enough for all" if capped else "the same time for each"
+    capped = [epochs == ENOUGH_TRAINING for epochs in lengths.values()]
+    why = "the same time for each"
+    if any(capped):
+        enough = f"{ENOUGH_TRAINING} are enough"
+        why = f"{enough} for all" if all(capped) else f"{why}, but {enough}"
     lines.append(("trainings", f"about so many epochs ({why}): {each}"))
     if not good:
         lines.append(("note", "the time is short for so many images: more of it would help"))

@@ -16,7 +16,9 @@ from prnas.fitting.verdict import Trained
 from prnas.models.inference import Forward, evaluating
 from prnas.models.metrics import confusion_matrix
 from prnas.models.model import Model, load
-from prnas.runs.events import RetrainResult
+from prnas.runs import certainty
+from prnas.runs.events import RetrainResult, SearchResult
+from prnas.space.notebook import in_short
 
 BATCH = 128
 MOST_WRONG = 24  # Images that the page shows.
@@ -76,8 +78,23 @@ def tested_of(
     )
 
 
+def search_of(result: SearchResult) -> dict[str, Any]:
+    """What the page tells of the search."""
+    cells = {role: in_short(result.genotype.cell(role)) for role in result.genotype.roles}
+    return {
+        "epochs": len(result.epochs),
+        "cycles": len(result.cycles),
+        "cells": cells,
+        "how_sure": certainty.verdict(result.cycles),
+    }
+
+
 def results_of(
-    tested: Mapping[str, Trained], outcomes: Mapping[str, Outcome], data: DataSet, names: list[str]
+    search: SearchResult,
+    tested: Mapping[str, Trained],
+    outcomes: Mapping[str, Outcome],
+    data: DataSet,
+    names: list[str],
 ) -> dict[str, Any]:
     """Everything that the summary, the page and the model card tell, as plain data."""
     labels = data.test.labels
@@ -90,6 +107,7 @@ def results_of(
     confusion = confusion_matrix(labels, chosen.predicted, data.num_classes)
     return {
         "best": best.name,
+        "search": search_of(search),
         "networks": [
             asdict(trained) | {"accuracy": trained.accuracy, "interval_95": list(trained.interval)}
             for trained in tested.values()

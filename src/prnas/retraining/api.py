@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from prnas.config.overrides import typed_overrides
+from prnas.config.overrides import as_list, typed_overrides
 from prnas.config.retrain import RetrainConfig
 from prnas.report.default_callbacks import with_default_callbacks
 from prnas.retraining.retraining import Retraining
@@ -43,7 +43,7 @@ def retrain(
     of its own in there. Nothing is printed: `callbacks` see what goes on.
     """
     check_callbacks(callbacks)
-    changes = [*overrides, *typed_overrides({"seed": seed})]
+    changes = [*as_list(overrides), *typed_overrides({"seed": seed})]
     network = {} if start_from is None else network_keys(start_from)[1]
     recipe, draft = training_draft(_trainable(genotype), config, data, changes, network)
     settled = settle(draft)

@@ -228,10 +228,7 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
         self.save()
 
     def _card(self) -> ModelCard:
-        trained, network = self.state.trained, self.config.network
-        assert trained is not None
-        started = trained.started_from
-        config = self.config.to_data()
+        network, config = self.config.network, self.config.to_data()
         del config["genotype"]  # the card has it already
         return ModelCard(
             kind=network.kind,
@@ -245,16 +242,33 @@ class Retraining(Run[RetrainConfig, RetrainState, RetrainResult]):
             mean=self.normalization.mean,
             std=self.normalization.std,
             config=config,
-            results={
+            results=self._results(),
+        )
+
+    def _results(self) -> dict[str, Any]:
+        """What a card has of the training's results; of one that has not ended, there are few."""
+        trained, started, best = self.state.trained, self.state.started_from, self.state.best
+        kept = None if best is None else best.epoch
+        ended: dict[str, Any] = {}
+        if trained is not None:
+            kept, started = trained.kept_epoch, trained.started_from
+            ended = {
                 "test_error": trained.test_error,
                 "averaged_epochs": trained.averaged_epochs,
                 "last_test_accuracy": trained.test.accuracy,
                 "parameters": trained.parameters,
                 "macs": trained.macs,
-                **({"started_from": started.model_dump()} if started else {}),
-                **({"kept_epoch": trained.kept_epoch} if trained.kept_epoch else {}),
-            },
-        )
+            }
+        return {
+            **ended,
+            **({"started_from": started.model_dump()} if started else {}),
+            **({"kept_epoch": kept} if kept else {}),
+        }
+
+    def so_far(self) -> tuple[Model, Score] | None:
+        """The model of the best epoch so far, if one is chosen, and its validation."""
+        best = self.state.best
+        return None if best is None or best.score is None else (self.model(), best.score)
 
     def model(self) -> Model:
         """The trained model, on the CPU, for use."""

@@ -36,11 +36,15 @@ K = TypeVar("K", bound=Record)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
-    """A signal stopped the run at a step's end; its state is saved in `folder`, if it has one."""
+    """A signal stopped the run at a step's end; its state is saved in `folder`, if it has one.
+
+    `so_far` is what can be used already of what the run makes, if anything can.
+    """
 
     def __init__(self, folder: Path | None, number: int) -> None:
         super().__init__("the run was stopped")
         self.folder, self.number = folder, number
+        self.so_far: Any = None
 
 
 class Run(ABC, Generic[C, S, R]):
@@ -176,6 +180,10 @@ class Run(ABC, Generic[C, S, R]):
     @abstractmethod
     def result(self) -> R:
         """The result of the finished run."""
+
+    def so_far(self) -> Any:
+        """What can be used already of what an unfinished run makes; `None`: nothing."""
+        return None
 
     def go(self) -> None:
         """Start or continue, until the end or until a signal raises `Stopped`."""

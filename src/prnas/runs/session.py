@@ -159,9 +159,10 @@ def _run(
             run.emit("on_start", replace(run.start_event(), reasons=reasons))
             try:
                 run.go()
-            except Stopped:
+            except Stopped as stopped:
                 run.save()
                 processes.barrier()
+                stopped.so_far = run.so_far()
                 failed = False
                 raise
         result = run.result()

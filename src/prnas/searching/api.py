@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from prnas.config.overrides import typed_overrides
+from prnas.config.overrides import as_list, typed_overrides
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet
 from prnas.report.default_callbacks import with_default_callbacks
@@ -96,7 +96,7 @@ def search(
     """
     check_callbacks(callbacks)
     config = default_search(data) if config is None else config
-    changes = [*overrides, *typed_overrides({"data.name": data, "seed": seed})]
+    changes = [*as_list(overrides), *typed_overrides({"data.name": data, "seed": seed})]
     settled = settle(draft_of(config, changes, SearchConfig))
     return start(
         settled.config,

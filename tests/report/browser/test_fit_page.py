@@ -28,6 +28,9 @@ def test_it_shows_everything_offline_and_obeys_no_name(page: Path, visit: Any) -
     assert "80.0 % sure" in one.text(".gallery figcaption")
     assert "\\u202e" in one.text(".gallery .file")
     assert one.count(".networks tbody tr") == 3
+    assert "20 epochs in 9 cycles" in one.text("#search")
+    assert "normal cell: 3 skip, 5 conv 3x3" in one.text("#search")
+    assert "9 of 28 decisions" in one.text("#search")
     assert one.count("tr.best") == 1
     assert one.count(".matrix tbody tr") == 3
     assert "5.0 %" in one.text("#calibration")
@@ -57,3 +60,26 @@ def test_a_fit_without_mistakes_says_so() -> None:
     assert "None of the test images." in body
     assert "No mistakes." in body
     assert "NaN" not in body
+
+
+def test_a_fit_of_an_earlier_state_has_a_page() -> None:
+    results = made_results()
+    del results["search"]
+    body = page_body(Path("f"), made_state(Path("x.npz")), results, [""], [])
+    assert "Planned for 0.2 of 1 minutes." in body
+    assert "How sure" not in body
+
+
+@pytest.mark.parametrize(
+    ("epochs", "said"),
+    [
+        ((40, 60, 90), "each for about the same time."),
+        ((120, 150, 200), "of which a fast network took less: after 200 epochs it ends."),
+        ((200, 200, 200), "each for 200 epochs, which are enough."),
+    ],
+)
+def test_how_long_each_was_trained_is_as_it_was(epochs: tuple[int, ...], said: str) -> None:
+    results = made_results()
+    for network, number in zip(results["networks"], epochs, strict=True):
+        network["epochs"] = number
+    assert said in page_body(Path("f"), made_state(Path("x.npz")), results, [""], [])
