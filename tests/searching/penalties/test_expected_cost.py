@@ -160,6 +160,18 @@ def test_a_heavy_penalty_finds_a_smaller_network(
     assert_same_run(folder, tmp_path / "whole")
 
 
+def test_the_more_it_weighs_the_cheaper_is_what_is_found(images: Path) -> None:
+    """Multiply-accumulates do not rise with the weight; a weight of nothing is none, to the bit."""
+    costs = Costs(costly(images).final_network(3, (3, 8, 8)))
+    penalties = [{"of": "macs", "weight": w, "reference": "50k"} for w in (1e-30, 0.3, 3.0, 30.0)]
+    free, barely, *others = (prnas.search(costly(images, **one)) for one in ({}, *penalties))
+    assert free.genotype == barely.genotype
+    assert [one.scores for one in free.epochs] == [one.scores for one in barely.epochs]
+    found = [costs.total(one.genotype).of("macs") for one in (free, *others)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > found[-1]
+
+
 def test_without_it_nothing_changes(images: Path) -> None:
     """Not even where limits make costs known."""
     one = prnas.search(costly(images))
