@@ -166,13 +166,14 @@ class GroupTable(_Strict):
 
 
 class PivotTable(_Strict):
-    """A line for each value of one column, a column for each value of another: means, and all."""
+    """A line for each value of one column, a column for each of another: the middle, and all."""
 
     kind: Literal["pivot"]
     heading: str
     rows: str
     columns: str
     value: str
+    middle: Literal["mean", "median"] = "mean"
     digits: int = 2
     scale: float = 1.0
     names: Mapping[str, str] = {}  # What to call a row or a column, if not as in the records.
@@ -189,7 +190,8 @@ class PivotTable(_Strict):
         here = [r for r in records if r[self.rows] == row and r[self.columns] == column]
         values = [self.scale * float(record[self.value]) for record in here]
         each = ", ".join(map(self._number, values))
-        return f"{self._number(fmean(values))} ({each})" if len(values) > 1 else each
+        middle = median(values) if self.middle == "median" else fmean(values)
+        return f"{self._number(middle)} ({each})" if len(values) > 1 else each
 
     def _number(self, value: float) -> str:
         return f"{value:.{self.digits}f}".replace("-", "−")

@@ -106,7 +106,7 @@ def test_groups_in_the_order_of_their_names() -> None:
     ]
 
 
-def test_a_pivot_has_the_mean_and_all() -> None:
+def test_a_pivot_has_the_mean_or_the_median_and_all() -> None:
     table = PivotTable(kind="pivot", heading="by", rows="r", columns="c", value="v", digits=1)
     records: list[Record] = [
         {"r": "x", "c": "1", "v": "-1"},
@@ -119,6 +119,20 @@ def test_a_pivot_has_the_mean_and_all() -> None:
         ["by", "1", "second"],
         ["a row", "−150.0 (−100.0, −200.0)", "300.0"],
     ]
+    records += [{"r": "x", "c": "1", "v": "4"}]
+    medians = table.model_copy(update={"middle": "median"})
+    assert medians.lines(records)[1] == ["x", "−1.0 (−1.0, −2.0, 4.0)", "3.0"]
+
+
+def test_what_a_step_takes_is_the_same_figure_on_both_pages() -> None:
+    """The median of the turns, which `prnas methods` shows as well."""
+    lines = results.read_tables()["method-steps"].table.lines(
+        results.read_records(results.RESULTS / "method-steps.csv")
+    )
+    for name, time, memory in lines[2:]:
+        took, held = time.split()[0], memory.split()[0]
+        said = f"A step takes {took} of the time and {held} of the memory"
+        assert said in " ".join(results.figures_of(name)), name
 
 
 def test_the_command() -> None:

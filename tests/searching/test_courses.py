@@ -101,6 +101,23 @@ def test_without_threshold_and_temperature_asap_is_darts_to_the_bit(
     assert one == other
 
 
+def test_auxiliary_skips_that_never_weigh_anything_are_darts_to_the_bit(
+    images: Path, tmp_path: Path
+) -> None:
+    """A whole search; with a weight above 0 it is another, so the comparison can fail."""
+    tensors: list[dict[str, torch.Tensor]] = []
+    for weight in (None, 0.0, 0.5):
+        skip = None if weight is None else {"start": weight, "end": weight}
+        config = small_config(images, schedule=cycles(), architecture={"auxiliary_skip": skip})
+        run = folder_of(start(config, runs=tmp_path, name=f"weight-{weight}"))
+        tensors.append(last_state(run)[1])
+    darts, without, helped = tensors
+    assert darts.keys() == without.keys()
+    assert all(torch.equal(tensor, without[name]) for name, tensor in darts.items())
+    name = "supernet/classifier.weight"
+    assert not torch.equal(darts[name], helped[name])
+
+
 def test_with_a_radius_of_zero_random_smoothing_is_darts_to_the_bit(
     images: Path, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from prnas.config import recipes
+from prnas.config.architecture import SAMPLING
 from prnas.config.methods import METHODS, Method, method
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import load
@@ -276,6 +277,34 @@ def test_it_is_described_as_it_is(one: Method) -> None:
             assert found == value or {**found, **value} == found, f"{section}.{key}"
 
 
+PARTS = ["Idea", "Formula", "Settings", "Published", "Ours", "Differences"]
+
+
+@pytest.mark.parametrize("one", METHODS, ids=lambda one: one.name)
+def test_its_section_has_all_parts(one: Method) -> None:
+    text = (TOP / "docs" / "methods.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {one.name}\n")[1].split("\n## ")[0]
+    assert re.findall(r"^\*\*(\w+)\.\*\*", section, re.M) == PARTS
+    idea = section.split("**Idea.**")[1].split("\n\n")[0]
+    assert len(re.findall(r"\.(?=\s|$)", idea)) == 3  # sentences
+
+
+RECIPES = ("quick", "darts-like", "cifar10-small", "nasbench201-small")
+
+
+@every_method
+def test_its_settings_switch_other_searches_to_it(one: Method) -> None:
+    """Also those whose own step samples candidates, and which judge by paths."""
+    for name in RECIPES:
+        recipe = recipes.any_recipe(name)
+        assert isinstance(recipe, SearchConfig)
+        architecture = recipe.override(one.overrides()).architecture
+        if one.name in ("p-darts", "random-shared", "enas"):
+            continue
+        assert architecture.step not in SAMPLING, name
+        assert architecture.scoring == ("removal" if one.name == "darts-pt" else "weights"), name
+
+
 def test_names_are_told_apart() -> None:
     assert len({one.name for one in METHODS}) == len(METHODS)
     assert method("snas") in METHODS
@@ -284,6 +313,7 @@ def test_names_are_told_apart() -> None:
 def test_the_command_lists_them(here: Cli) -> None:
     text = here.good("methods")
     assert all(one.name in text and one.line in text and one.authors in text for one in METHODS)
+    assert "evidence.curvature" in text
     listed = json.loads(here.good("methods", "--json"))
     assert [one["name"] for one in listed] == [one.name for one in METHODS]
     shown = here.good("methods", "snas")
@@ -298,6 +328,9 @@ def test_the_command_lists_them(here: Cli) -> None:
         (["relaxation=multinomial"], "gradients would spoil"),
         (["step=multinomial"], "only relaxation 'multinomial' has"),
         (["relaxation=max-w", "step=sampled", "scoring=paths"], "nothing to mix"),
+        (["relaxation=max-w", "step=sampled-cells", "scoring=paths"], "such as first-order"),
+        (["edge_weights=true", "step=sampled", "scoring=paths"], "such as first-order"),
+        (["cost={of: macs, reference: 1M}", "step=none", "scoring=removal"], "such as first-order"),
         (["relaxation=proximal", "step=none", "scoring=removal"], "choose by chance"),
         (["temperature={start: 1, end: 0.5}"], "no effect with relaxation 'softmax'"),
         (["relaxation=concrete", "temperature={start: 1, end: 0}"], "a temperature is above 0"),

@@ -21,8 +21,9 @@ def run(name: str | None, as_json: bool) -> None:
         "step: what a step takes, relative to first-order DARTS with the same candidates and "
         "images, as measured on a CPU (1.00 also where it was not measured: methods that only have "
         "another schedule, or train no supernet). Any method goes with PR-DARTS's cycles: "
-        "`prnas methods NAME` says what to set. docs/methods.md has formulas, published results, "
-        "and differences."
+        "`prnas methods NAME` says what to set. A diagnostic beside most that train architecture "
+        "weights is evidence.curvature (Zela et al. 2020), and evidence.curvature_stop ends a "
+        "search by it. docs/methods.md has formulas, published results, and differences."
     )
     show_next("prnas methods snas", "prnas search snas")
 

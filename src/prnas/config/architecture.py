@@ -176,7 +176,10 @@ def _has_something_to_judge_by(settings: ArchitectureConfig) -> str | None:
 def _cost_has_weights(settings: ArchitectureConfig) -> str | None:
     if settings.cost is None or settings.step not in UNTRAINED:
         return None
-    return f"cost has no effect with step '{settings.step}', which trains no architecture weights"
+    return (
+        f"cost has no effect with step '{settings.step}', which trains no architecture weights: "
+        "use a step that does, such as first-order"
+    )
 
 
 def _settings_are_used(settings: ArchitectureConfig) -> str | None:
@@ -216,7 +219,7 @@ def _mixes_something(settings: ArchitectureConfig) -> str | None:
     if settings.step in SAMPLING and relaxation in _BUILT_IN[0] - others:
         return (
             f"step '{settings.step}' trains single candidates, so that relaxation '{relaxation}' "
-            "has nothing to mix: use softmax"
+            "has nothing to mix: use softmax, or a step that mixes candidates, such as first-order"
         )
     if settings.step == "none" and relaxation in ("proximal", "threshold"):
         return (
@@ -239,7 +242,7 @@ def _terms_are_trained(settings: ArchitectureConfig) -> str | None:
     has = "have" if len(names) > 1 else "has"
     return (
         f"step '{settings.step}' trains no architecture weights by gradients, so that "
-        f"{' and '.join(names)} {has} no effect"
+        f"{' and '.join(names)} {has} no effect: use a step that does, such as first-order"
     )
 
 

@@ -48,6 +48,9 @@ def _flow(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+# How methods train and judge candidates that they mix; some searches have a step that samples them.
+_MIXED = {"step": "first-order", "scoring": "weights"}
+
 METHODS: tuple[Method, ...] = (
     Method(
         "pr-darts",
@@ -59,6 +62,7 @@ METHODS: tuple[Method, ...] = (
         "darts",
         "candidates mixed by a softmax, architecture and weights in turn",
         "Liu, Simonyan, Yang: DARTS: Differentiable Architecture Search. ICLR 2019",
+        settings={"architecture": {"relaxation": "softmax", **_MIXED}},
         recipe="darts",
     ),
     Method(
@@ -66,7 +70,7 @@ METHODS: tuple[Method, ...] = (
         "the architecture looks one weight step ahead",
         "Liu, Simonyan, Yang: DARTS: Differentiable Architecture Search. ICLR 2019",
         cost=2.69,
-        settings={"architecture": {"step": "second-order"}},
+        settings={"architecture": {**_MIXED, "step": "second-order"}},
         recipe="darts-2nd",
     ),
     Method(
@@ -90,6 +94,7 @@ METHODS: tuple[Method, ...] = (
         settings={
             "architecture": {
                 "relaxation": "concrete",
+                **_MIXED,
                 "step": "one-level",
                 "temperature": {"start": 1.0, "end": 0.03},
                 "resource_penalty": 1e-5,
@@ -102,7 +107,7 @@ METHODS: tuple[Method, ...] = (
         "the discrete network in every pass, a continuous architecture",
         "Yao, Xu, Tu, Zhu: Efficient Neural Architecture Search via Proximal Iterations. AAAI 2020",
         cost=0.55,
-        settings={"architecture": {"relaxation": "proximal"}},
+        settings={"architecture": {"relaxation": "proximal", **_MIXED}},
         recipe="nasp",
     ),
     Method(
@@ -111,7 +116,7 @@ METHODS: tuple[Method, ...] = (
         "Zheng, Ji, Tang, Zhang, Liu, Tian: Multinomial Distribution Learning for Effective Neural "
         "Architecture Search. ICCV 2019",
         cost=0.21,
-        settings={"architecture": {"relaxation": "multinomial", "step": "multinomial"}},
+        settings={"architecture": {"relaxation": "multinomial", **_MIXED, "step": "multinomial"}},
         recipe="mdenas",
     ),
     Method(
@@ -123,6 +128,7 @@ METHODS: tuple[Method, ...] = (
         settings={
             "architecture": {
                 "relaxation": "threshold",
+                **_MIXED,
                 "temperature": {"start": 0.957979, "end": 0.129592, "shape": "exponential"},
             }
         },
@@ -134,7 +140,10 @@ METHODS: tuple[Method, ...] = (
         "Hundt, Jain, Hager: sharpDARTS: Faster and More Accurate Differentiable Architecture "
         "Search. 2019",
         cost=1.04,
-        settings={"architecture": {"relaxation": "max-w"}, "weights": {"cosine_power": 2.0}},
+        settings={
+            "architecture": {"relaxation": "max-w", **_MIXED},
+            "weights": {"cosine_power": 2.0},
+        },
         recipe="sharpdarts",
     ),
     Method(
@@ -142,7 +151,7 @@ METHODS: tuple[Method, ...] = (
         "a growing decay of the candidates that lead on their edges",
         "Ye, Li, Li, Chen, Fan, Ouyang: β-DARTS. CVPR 2022",
         cost=1.06,
-        settings={"architecture": {"beta_decay": {"start": 0.0, "end": 24.5}}},
+        settings={"architecture": {**_MIXED, "beta_decay": {"start": 0.0, "end": 24.5}}},
         recipe="beta-darts",
     ),
     Method(
@@ -150,7 +159,7 @@ METHODS: tuple[Method, ...] = (
         "sigmoids that do not compete, driven to 0 or 1",
         "Chu, Zhou, Zhang, Li: Fair DARTS. ECCV 2020",
         cost=1.08,
-        settings={"architecture": {"relaxation": "sigmoid", "zero_one": 10.0}},
+        settings={"architecture": {"relaxation": "sigmoid", **_MIXED, "zero_one": 10.0}},
         recipe="fairdarts",
     ),
     Method(
@@ -158,7 +167,7 @@ METHODS: tuple[Method, ...] = (
         "a skip beside every edge, whose weight falls",
         "Chu, Wang, Zhang, Lu, Wei, Yan: DARTS-. ICLR 2021",
         cost=1.06,
-        settings={"architecture": {"auxiliary_skip": {"start": 1.0, "end": 0.02}}},
+        settings={"architecture": {**_MIXED, "auxiliary_skip": {"start": 1.0, "end": 0.02}}},
         recipe="darts-minus",
     ),
     Method(
@@ -166,7 +175,7 @@ METHODS: tuple[Method, ...] = (
         "mixing weights drawn from a distribution that is learned",
         "Chen, Wang, Cheng, Tang, Hsieh: DrNAS. ICLR 2021",
         cost=1.02,
-        settings={"architecture": {"relaxation": "dirichlet"}},
+        settings={"architecture": {"relaxation": "dirichlet", **_MIXED}},
         recipe="drnas",
     ),
     Method(
@@ -174,7 +183,7 @@ METHODS: tuple[Method, ...] = (
         "mixtures that train weights are moved at random",
         "Chen, Hsieh: Stabilizing DARTS via Perturbation-based Regularization. ICML 2020",
         cost=0.99,
-        settings={"architecture": {"random_smoothing": {"start": 0.03, "end": 0.2946}}},
+        settings={"architecture": {**_MIXED, "random_smoothing": {"start": 0.03, "end": 0.2946}}},
         recipe="sdarts-rs",
     ),
     Method(
@@ -183,7 +192,11 @@ METHODS: tuple[Method, ...] = (
         "Dong, Yang: Searching for a Robust Neural Architecture in Four GPU Hours. CVPR 2019",
         cost=0.24,
         settings={
-            "architecture": {"relaxation": "gdas", "temperature": {"start": 10.0, "end": 0.1}}
+            "architecture": {
+                "relaxation": "gdas",
+                **_MIXED,
+                "temperature": {"start": 10.0, "end": 0.1},
+            }
         },
         recipe="gdas",
     ),
@@ -196,6 +209,7 @@ METHODS: tuple[Method, ...] = (
         settings={
             "architecture": {
                 "relaxation": "rome",
+                **_MIXED,
                 "temperature": {"start": 10.0, "end": 0.1},
                 "samples": 7,
             }
@@ -206,7 +220,10 @@ METHODS: tuple[Method, ...] = (
         "candidates on a part of the channels; edge weights",
         "Xu, Xie, Zhang, Chen, Qi, Tian, Xiong: PC-DARTS. ICLR 2020",
         cost=0.70,
-        settings={"network": {"partial_channels": 4}, "architecture": {"edge_weights": True}},
+        settings={
+            "network": {"partial_channels": 4},
+            "architecture": {**_MIXED, "edge_weights": True},
+        },
         recipe="pc-darts",
     ),
     Method(
@@ -215,7 +232,7 @@ METHODS: tuple[Method, ...] = (
         "Jiang, Ji, Zhu, Yuan, Huang: Operation-Level Early Stopping for Robustifying "
         "Differentiable NAS. NeurIPS 2023",
         cost=1.28,
-        settings={"architecture": {"step": "oles"}},
+        settings={"architecture": {**_MIXED, "step": "oles"}},
         recipe="oles",
     ),
     Method(
@@ -286,7 +303,9 @@ METHODS: tuple[Method, ...] = (
         "Cai, Zhu, Han: ProxylessNAS: Direct Neural Architecture Search on Target Task and "
         "Hardware. ICLR 2019",
         cost=1.02,
-        settings={"architecture": {"cost": {"of": "params", "weight": 0.2, "reference": "3M"}}},
+        settings={
+            "architecture": {**_MIXED, "cost": {"of": "params", "weight": 0.2, "reference": "3M"}}
+        },
     ),
 )
 

@@ -59,7 +59,9 @@ class Supernet(nn.Module):
             cells, channels, stem_channels, output_widths(pools, output), shape=shape
         )
         self.blocks = residual_blocks(plans)
-        how = (execution, partial_channels, settings.auxiliary_skip is not None)
+        skip = settings.auxiliary_skip
+        helped = skip is not None and max(skip.start, skip.end) > 0
+        how = (execution, partial_channels, helped)
         # The backward pass begins with the last cell, whose tensors are small: it keeps them.
         last = len(plans) - 1
         self.cells = nn.ModuleList(

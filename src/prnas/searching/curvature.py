@@ -67,7 +67,7 @@ class CurvatureStop:
 
 
 def has_grown(values: Sequence[float], limit: float) -> bool:
-    """Whether the mean of the last measurements is `limit` times that of earlier ones, or more."""
+    """Whether the mean of the last measurements is more than `limit` times that of earlier ones."""
     if len(values) <= BACK:
         return False
     now, before = (fmean(series[-WINDOW:]) for series in (values, values[:-BACK]))

@@ -1,5 +1,7 @@
 """The relaxation of FairDARTS: sigmoids that do not compete, and the zero-one loss."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -21,6 +23,24 @@ SETTINGS = ArchitectureConfig(relaxation="sigmoid", zero_one=10.0)
 def test_scores_are_pytorchs_sigmoid(weights: list[float]) -> None:
     expected = torch.tensor(weights, dtype=torch.float64).sigmoid().tolist()
     assert sigmoid(weights) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+
+
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=6), st.integers(0, 5))
+def test_each_mixing_weight_is_its_own_sigmoid(weights: list[float], other: int) -> None:
+    """Whatever the others on the edge are."""
+    edge = torch.tensor(weights, dtype=torch.float64)
+    changed = edge.clone()
+    changed[other % len(edge)] += 1.0
+    found, then = make_relaxation(SETTINGS).mix("normal", [edge, changed], None)
+    assert found.tolist() == pytest.approx([1 / (1 + math.exp(-w)) for w in weights], rel=1e-12)
+    kept = [i for i in range(len(edge)) if i != other % len(edge)]
+    assert torch.equal(found[kept], then[kept])
+
+
+def test_weights_begin_at_one_half() -> None:
+    relaxation = make_relaxation(SETTINGS)
+    edge = relaxation.initial(4, torch.zeros(()))
+    assert relaxation.mix("normal", [edge], None)[0].tolist() == [0.5] * 4
 
 
 def test_the_gradient_of_the_zero_one_loss_is_that_of_the_paper() -> None:

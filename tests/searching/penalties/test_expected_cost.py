@@ -14,12 +14,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import prnas
+from prnas.config.search import SearchConfig
 from prnas.runs.run import Stopped
 from prnas.searching.api import resume, start
 from prnas.searching.penalties.expected_cost import cost_shares, expected, log_power
 from prnas.space.analysis.sampling import random_genotype
 from prnas.space.costs import KINDS, CostKind, Costs
 from prnas.space.final_network import FinalNetwork
+from prnas.space.genotype import Genotype
+from prnas.space.latency import LatencyTable, key
 from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import Pools
 from prnas.space.shape import DARTS, NASBENCH201, CellShape, Role
@@ -46,6 +49,29 @@ def tensors(costs: Costs, pools: Pools, kind: CostKind) -> Edges:
     }
 
 
+def one_hot(pools: Pools, genotype: Genotype) -> Edges:
+    """The mixing weights of one cell: 1 for its operations, 0 for all others."""
+    mixing: Edges = {}
+    for role in pools.roles:
+        chosen = {(state, edge.input): edge.op for state, edge in genotype.cell(role).edges}
+        mixing[role] = [
+            torch.tensor([float(chosen.get(place) == op) for op in OPERATIONS]).double()
+            for place in pools.cell(role).positions
+        ]
+    return mixing
+
+
+def made_up_table(network: FinalNetwork) -> LatencyTable:
+    places = [
+        (op, place.plan.channels, *place.reads(source, network.shape))
+        for op in OPERATIONS
+        for place in network.around[1]
+        for source in range(network.shape.inputs + 1)
+    ]
+    keys = dict.fromkeys(key(*place) for place in places)
+    return LatencyTable(network, 1_000, {name: 997 * n for n, name in enumerate(keys, 1)})
+
+
 @given(shapes, seeds, st.sampled_from(KINDS[:2]))
 def test_of_one_cell_it_is_the_size_of_its_network(
     shaped: tuple[CellShape, int], seed: int, kind: CostKind
@@ -55,18 +81,27 @@ def test_of_one_cell_it_is_the_size_of_its_network(
     network = final(shape, nodes)
     pools = Pools.initial(nodes, OPERATIONS, shape)
     genotype = random_genotype(OPERATIONS, Random(seed), nodes, shape, network.output)
-    mixing: Edges = {}
-    for role in pools.roles:
-        chosen = {(state, edge.input): edge.op for state, edge in genotype.cell(role).edges}
-        mixing[role] = [
-            torch.tensor([float(chosen.get(place) == op) for op in OPERATIONS]).double()
-            for place in pools.cell(role).positions
-        ]
     costs = Costs(network)
     size = network.size(genotype)
     around = costs.around.of(kind)
+    mixing = one_hot(pools, genotype)
     found = around + expected(mixing, tensors(costs, pools, kind), shape).item()
     assert round(found) == (size.parameters if kind == "params" else size.macs)
+
+
+@given(shapes, seeds)
+def test_of_one_cell_it_is_the_latency_of_its_network(
+    shaped: tuple[CellShape, int], seed: int
+) -> None:
+    """By a table in which every operation takes another time in every place."""
+    shape, nodes = shaped
+    network = final(shape, nodes)
+    costs = Costs(network, made_up_table(network))
+    pools = Pools.initial(nodes, OPERATIONS, shape)
+    genotype = random_genotype(OPERATIONS, Random(seed), nodes, shape, network.output)
+    shares = tensors(costs, pools, "latency")
+    found = expected(one_hot(pools, genotype), shares, shape).item()
+    assert round(found) == costs.total(genotype).latency - costs.around.latency > 0
 
 
 @given(shapes, seeds)
@@ -158,6 +193,40 @@ def test_a_heavy_penalty_finds_a_smaller_network(
     folder = folder_of(caught.value)
     resume(folder)
     assert_same_run(folder, tmp_path / "whole")
+
+
+def test_a_heavy_penalty_on_latency_leaves_what_the_table_calls_slow(images: Path) -> None:
+    """It is what the search finds without the penalty."""
+    settings = costly(images)
+    network = settings.final_network(3, (3, 8, 8))
+    _, first = next(iter(prnas.search(settings).genotype.normal.edges))
+    slow = first.op
+    places = {
+        key(op, place.plan.channels, *place.reads(source, network.shape)): (
+            90_000 if op == slow else 10_000
+        )
+        for op in settings.space.initial_pool
+        for place in network.around[1]
+        for source in (0, 2)
+    }
+    data = settings.to_data()
+    data["final"]["latency"] = LatencyTable(network, 1_000, places).to_json()
+    data["architecture"]["cost"] = {"of": "latency", "weight": 100.0, "reference": "100us"}
+    found = prnas.search(SearchConfig.from_data(data))
+    for role in found.genotype.roles:
+        assert slow not in found.genotype.cell(role).operations
+
+
+def test_the_more_it_weighs_the_cheaper_is_what_is_found(images: Path) -> None:
+    """Multiply-accumulates do not rise with the weight; a weight of nothing is none, to the bit."""
+    costs = Costs(costly(images).final_network(3, (3, 8, 8)))
+    penalties = [{"of": "macs", "weight": w, "reference": "50k"} for w in (1e-30, 0.3, 3.0, 30.0)]
+    free, barely, *others = (prnas.search(costly(images, **one)) for one in ({}, *penalties))
+    assert free.genotype == barely.genotype
+    assert [one.scores for one in free.epochs] == [one.scores for one in barely.epochs]
+    found = [costs.total(one.genotype).of("macs") for one in (free, *others)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > found[-1]
 
 
 def test_without_it_nothing_changes(images: Path) -> None:

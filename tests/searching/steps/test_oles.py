@@ -7,9 +7,14 @@ import pytest
 import torch
 
 from prnas.config.search import SearchConfig
+from prnas.data.dataset import load
 from prnas.nets.supernet import build_supernet
+from prnas.runs.batch_size import CpuProbe
+from prnas.runs.context import RunContext
+from prnas.runs.processes import Processes
 from prnas.searching.api import start
-from prnas.searching.steps.oles import EarlyStopping, cosine
+from prnas.searching.search import Search
+from prnas.searching.steps.oles import EarlyStopping, OlesStep, cosine
 from prnas.space.operations import Conv, Pool, Skip
 from prnas.space.pools import Pools
 from tests.support.settings import small_config
@@ -116,3 +121,31 @@ def test_stopped_weights_stay_to_the_bit(images: Path, tmp_path: Path) -> None:
     momenta = [name for name in tensors if name.startswith("weights_optimizer/cells")]
     assert not [name for name in momenta if ".operations." in name]  # they never took a step
     assert [name for name in momenta if ".preprocess." in name]
+
+
+def test_weights_that_trained_before_stay_to_the_bit_once_stopped(images: Path) -> None:
+    """Neither their momentum nor the decay moves them; all others train on."""
+    settings = config(images, step="oles", oles_checks=2, oles_threshold=1.0)
+    processes = Processes(settings.compute)
+    data = load(settings.images, processes.device, lambda _: None, 1e9)
+    indices = Search.prepare(settings, data, 1)
+    search = Search(RunContext(settings, data, indices, processes, CpuProbe(None), None))
+    assert isinstance(search.step, OlesStep)
+    state, stopping = search.state, search.step.stopping
+    assert settings.weights.weight_decay > 0
+    state.supernet.train()
+    before = [weight.detach().clone() for weight in state.weight_parameters]
+    search.take_step()
+    assert not stopping.stopped
+    search.take_step()
+    assert stopping.stopped
+    stopped = {id(w) for number in stopping.stopped for w in stopping.weights[number]}
+    then = [weight.detach().clone() for weight in state.weight_parameters]
+    for _ in range(3):
+        search.take_step()
+    rows = zip(state.weight_parameters, before, then, strict=True)
+    for weight, first, second in rows:
+        assert torch.equal(weight, second) == (id(weight) in stopped)
+        if id(weight) in stopped:
+            assert not torch.equal(first, second)  # it trained in the first step
+            assert state.weights_optimizer.state[weight]["momentum_buffer"].any()

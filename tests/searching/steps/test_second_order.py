@@ -234,6 +234,17 @@ def test_in_a_search_it_is_first_order_without_looking_ahead(
     )
 
 
+@pytest.mark.parametrize("execution", ["fused", "plain"])
+def test_in_a_search_a_rate_of_nothing_is_first_order_to_the_bit(
+    execution: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rate so small that no weight is another after the virtual step."""
+    still = ("weights.lr=1e-300", "weights.lr_min=1e-300", f"compute.supernet={execution}")
+    first = gradients_at_start("first-order", monkeypatch, *still)
+    second = gradients_at_start("second-order", monkeypatch, *still)
+    assert all(torch.equal(one, other) for one, other in zip(first, second, strict=True))
+
+
 def test_it_looks_ahead_with_the_images_of_its_weight_step(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, Tensor]] = []
     real = Search.next_images
