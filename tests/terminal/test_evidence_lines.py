@@ -102,6 +102,21 @@ def test_advice_depends_on_what_decides() -> None:
     assert "evidence.share" in said["removal"]
     assert said["saliency"] == "What would help: more epochs a cycle or more images."
     assert "travel" in said["blend"]
+    by_weights = records(made_evidence(pools, change, scoring="weights"))
+    assert "a larger architecture.lr " not in (verdict(by_weights) or "")
+    config = quick("architecture.lr=6e-4")
+    result = SearchResult(ended()[2], None, (), by_weights, 1.0, config=config)
+    assert "a larger architecture.lr or" in (result.how_sure or "")  # travel has no effect there
+
+
+def test_groups_are_of_what_was_drawn() -> None:
+    pools, change, _ = ended()
+    evidence = made_evidence(pools, change, scoring="paths", path_groups=20)
+    assert in_short(evidence).endswith("measured on 20 groups of paths")
+    assert in_short(evidence, by_cells=True).endswith("measured on 20 groups of cells")
+    sampled = ["architecture.scoring=paths", "architecture.step=sampled-cells"]
+    assert quick(*sampled).judges_by_cells
+    assert not quick(*sampled[:1], "architecture.step=sampled").judges_by_cells
 
 
 def test_a_warning_when_most_decisions_are_at_chance(

@@ -9,6 +9,7 @@ from prnas.terminal.cells import state_name
 from prnas.terminal.output import show, show_heading, table
 
 MOST_NAMED = 4  # decisions in a line
+RISES = "how much the loss rises without it"
 
 
 def edge_name(position: tuple[int, int]) -> str:
@@ -66,7 +67,8 @@ def show_table(evidence: Evidence, genotype: Genotype) -> None:
             rows.append([f"{role}: {state_name(decision.node)}", *what])
     if rows:
         show("")
-        show_heading("what was chosen, by how much the loss rises without it")
+        by = "how much lower the loss is with it" if evidence.scoring == "paths" else RISES
+        show_heading(f"what was chosen, by {by}")
         show(table(["", "kept", "rather than", "by", "beyond chance"], rows, right=(3,)))
 
 
