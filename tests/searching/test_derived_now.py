@@ -1,6 +1,9 @@
 """The genotype that would be derived now: what records say of it, and when there is a warning."""
 
+import os
+import signal
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -10,6 +13,8 @@ from hypothesis import strategies as st
 
 import prnas
 from prnas.config.search import SearchConfig
+from prnas.runs.run import Stopped
+from prnas.searching.api import resume, start
 from prnas.searching.derived_now import derived_now, derived_record, warning
 from prnas.space import zoo
 from prnas.space.analysis.distance import edit_distance
@@ -19,7 +24,7 @@ from prnas.space.operations import Conv, Skip
 from prnas.space.pools import CellWeights, Pools
 from tests.support.settings import small_config
 from tests.support.strategies import random_weights
-from tests.support.watching import Watch
+from tests.support.watching import Watch, folder_of
 
 CONFIG = SearchConfig()
 POOLS = Pools.initial(4, CONFIG.space.initial_pool)
@@ -81,20 +86,46 @@ def test_what_is_recorded() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_warning_when_skips_take_over(role: Role) -> None:
-    assert warning(with_skips(role, 4), None) is None  # half of them
-    text = warning(with_skips(role, 5), with_skips(role, 4))
+    assert warning(with_skips(role, 4), None, CONFIG) is None  # half of them
+    text = warning(with_skips(role, 5), with_skips(role, 4), CONFIG)
     assert text is not None
     assert f"5 of the 8 operations of the {role} cell" in text
     assert f"derivation.max_skips_{role}" in text
     assert "skip_dropout" in text
-    assert warning(with_skips(role, 5), None) == text
-    assert warning(with_skips(role, 6), with_skips(role, 5)) is None  # that was said already
-    assert warning(with_skips(role, 4), with_skips(role, 5)) is None
+    assert warning(with_skips(role, 5), None, CONFIG) == text
+    assert warning(with_skips(role, 6), with_skips(role, 5), CONFIG) is None  # was said already
+    assert warning(with_skips(role, 4), with_skips(role, 5), CONFIG) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "named", "others"),
+    [
+        ([], ["a smaller architecture.lr", "scoring=removal", "skip_dropout"], ["travel"]),
+        (["lr=auto"], ["a smaller architecture.travel"], ["architecture.lr"]),
+        (["scoring=blend", "lr=auto"], ["architecture.travel", "grace_epochs"], ["removal"]),
+        (
+            ["step=sampled", "scoring=paths"],
+            ["more epochs in the first cycles", "more images"],
+            ["travel", "architecture.lr", "skip_dropout", "removal"],
+        ),
+        (["step=multinomial", "relaxation=multinomial"], ["architecture.transfer"], ["travel"]),
+    ],
+)
+def test_the_warning_names_only_what_has_an_effect(
+    settings: list[str], named: list[str], others: list[str]
+) -> None:
+    config = CONFIG.override([f"architecture.{one}" for one in settings])
+    text = warning(with_skips("normal", 6), None, config)
+    assert text is not None
+    assert "derivation.max_skips_normal" in text
+    assert all(words in text for words in named)
+    assert not any(words in text for words in others)
 
 
 def test_a_search_tells_it_after_every_epoch_and_finds_what_it_told_last(images: Path) -> None:
     watch = Watch()
-    found = prnas.search(small_config(images, network={"nodes": 2}), callbacks=[watch])
+    config = small_config(images, network={"nodes": 2})
+    found = prnas.search(config, callbacks=[watch])
     told = [one.derived for one in found.epochs]
     assert [one is None for one in told] == [one.grace for one in found.epochs]
     derived = [one for one in told if one is not None]
@@ -106,7 +137,8 @@ def test_a_search_tells_it_after_every_epoch_and_finds_what_it_told_last(images:
     ]
     warnings = [text for text in watch.messages if "skips take over" in text]
     pairs = zip(genotypes, [None, *genotypes], strict=False)
-    assert len(warnings) == sum(warning(*pair) is not None for pair in pairs)
+    assert len(warnings) == sum(warning(*pair, config) is not None for pair in pairs)
+    assert all(one.derived is None for one in found.cycles)  # nothing else decides
 
 
 def test_skips_that_take_over_are_told(images: Path) -> None:
@@ -123,3 +155,42 @@ def test_skips_that_take_over_are_told(images: Path) -> None:
     prnas.search(config, callbacks=[watch])
     (text,) = watch.messages
     assert text.startswith("cycle 1, epoch 1: skips take over: they would be 2 of the 2 operations")
+
+
+MEASURED = {"step": "none", "scoring": "removal"}
+
+
+def test_where_measurements_decide_it_is_told_at_the_end_of_cycles(
+    images: Path, tmp_path: Path
+) -> None:
+    """Also by a search that was stopped in between and went on."""
+    config = small_config(images, architecture=MEASURED, network={"nodes": 2})
+    found = prnas.search(config)
+    assert all(one.derived is None for one in found.epochs)  # all architecture weights are equal
+    told = [one.derived for one in found.cycles if one.derived is not None]
+    assert len(told) == len(found.cycles) == 3
+    genotypes = [Genotype.from_json(one.genotype) for one in told]
+    assert genotypes[-1] == found.genotype
+    edits = [edit_distance(one, other) for one, other in pairwise(genotypes)]
+    assert [one.edits for one in told] == [None, *edits]
+    stop = Watch(7, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(Stopped) as caught:
+        start(config, runs=tmp_path, callbacks=[stop])
+    again = resume(folder_of(caught.value))
+    assert [one.derived for one in again.cycles] == [one.derived for one in found.cycles]
+
+
+def test_skips_that_measurements_prefer_are_told_once(images: Path) -> None:
+    """A pool of almost nothing else, in two cycles."""
+    watch = Watch()
+    cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 2}
+    config = small_config(
+        images,
+        architecture=MEASURED,
+        space={"name": "few", "initial_pool": ["zero", "skip"], "limits": {}},
+        schedule={"cycles": [cycle, {**cycle, "candidates": 1}]},
+    )
+    prnas.search(config, callbacks=[watch])
+    (text,) = watch.messages
+    assert text.startswith("cycle 1: skips take over: they would be 2 of the 2 operations")
+    assert "more epochs in the first cycles" in text

@@ -13,9 +13,10 @@ from prnas.space.derivation import derive
 from prnas.space.genotype import ROLES, Genotype
 from prnas.space.operations import from_label
 from prnas.space.pools import CellPools, Pools
+from prnas.space.shape import NASBENCH201
 from prnas.terminal.display import Display
 from prnas.terminal.ends import show_result
-from prnas.terminal.evidence_lines import in_a_line
+from prnas.terminal.evidence_lines import in_a_line, show_table
 from tests.support.made_evidence import OUTCOMES, made_evidence
 from tests.support.synthetic_search import cycle_record, quick, start_of
 
@@ -102,6 +103,36 @@ def test_advice_depends_on_what_decides() -> None:
     assert "evidence.share" in said["removal"]
     assert said["saliency"] == "What would help: more epochs a cycle or more images."
     assert "travel" in said["blend"]
+    by_weights = records(made_evidence(pools, change, scoring="weights"))
+    assert "a larger architecture.lr " not in (verdict(by_weights) or "")
+    config = quick("architecture.lr=6e-4")
+    result = SearchResult(ended()[2], None, (), by_weights, 1.0, config=config)
+    assert "a larger architecture.lr or" in (result.how_sure or "")  # travel has no effect there
+
+
+def test_states_of_cells_with_one_input(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are called as in the table of the cells that stands above."""
+    pools = Pools.initial(3, OPS, NASBENCH201)
+    genotype, change = derive(pools, {"normal": [[1.0, 0.0]] * 6}, Random(0), output="last")
+    evidence = made_evidence(pools, change, OUTCOMES[:1])
+    line = in_a_line(evidence, "normal", pools.normal)
+    assert line is not None
+    assert line.startswith("sure of 6 of 6 edges: c(k-1) → B1 conv 3x3 over skip")
+    show_table(evidence, genotype)
+    out = capsys.readouterr().out
+    for edge in ("c(k-1) → B1", "c(k-1) → B2", "B1 → B2", "c(k-1) → B3", "B1 → B3", "B2 → B3"):
+        assert out.count(f"normal: {edge} ") == 1
+    assert "c(k-2)" not in out
+
+
+def test_groups_are_of_what_was_drawn() -> None:
+    pools, change, _ = ended()
+    evidence = made_evidence(pools, change, scoring="paths", path_groups=20)
+    assert in_short(evidence).endswith("measured on 20 groups of paths")
+    assert in_short(evidence, by_cells=True).endswith("measured on 20 groups of cells")
+    sampled = ["architecture.scoring=paths", "architecture.step=sampled-cells"]
+    assert quick(*sampled).judges_by_cells
+    assert not quick(*sampled[:1], "architecture.step=sampled").judges_by_cells
 
 
 def test_a_warning_when_most_decisions_are_at_chance(

@@ -66,6 +66,13 @@ def _choice_of(choices: Collection[str], kind: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def mover_of(step: str | None, lr: object) -> str:
+    """The key that says how far candidates' weights come in a cycle with such a step and rate."""
+    if step == "multinomial":
+        return "architecture.transfer"
+    return "architecture.travel" if lr == "auto" else "architecture.lr"
+
+
 class Anneal(Section):
     """A value that goes from `start` to `end` in the epochs of a cycle after its grace epochs."""
 
@@ -156,6 +163,11 @@ class ArchitectureConfig(Section):
     sequential: Annotated[int, Field(ge=0, le=MOST_EPOCHS)] = 0
     #: Whether the edges into a node have architecture weights, too.
     edge_weights: bool = False
+
+    @property
+    def mover(self) -> str:
+        """The key that says how far candidates' weights come in a cycle."""
+        return mover_of(self.step, self.lr)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:

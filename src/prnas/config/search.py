@@ -364,6 +364,11 @@ class SearchConfig(RunConfig):
         return self
 
     @property
+    def judges_by_cells(self) -> bool:
+        """Whether scoring by paths draws whole cells, whose nodes read two inputs each."""
+        return self.architecture.step == "sampled-cells" and self.network.shape.reads == "two"
+
+    @property
     def counts_costs(self) -> bool:
         """Whether the size of the final network matters to the search."""
         return bool(self.final.limits) or self.architecture.cost is not None

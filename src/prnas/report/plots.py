@@ -203,6 +203,10 @@ def _never_recorded(view: View, column: str) -> bool:
 
 def _derived(view: SearchView) -> Iterator[Plot]:
     """Plots of the genotype that would be derived: its changes, and its share of skips."""
+    told = any(value is not None for value in view.epochs.columns.get("skips_normal", ()))
+    if not told and any(record.derived for record in view.ends):
+        yield from _derived_by_measurement(view)
+        return
     if _never_recorded(view, "skips_normal"):
         return
     title = "Edits since the epoch before"
@@ -213,6 +217,30 @@ def _derived(view: SearchView) -> Iterator[Plot]:
         lambda role: _column(view, f"skips_{role}", ""),
         "Share of skips if derived, {} cell",
     )
+    yield Plot("skips", "Share of skips", "derived", PERCENT, lines, 0.0, 1.0)
+
+
+def _derived_by_measurement(view: SearchView) -> Iterator[Plot]:
+    """The same at the ends of cycles, where candidates are measured and that alone decides."""
+    ends = [band.end for band in view.bands]
+    derived = [record.derived for record in view.ends][: len(ends)]
+
+    def line(label: str, ys: list[float | None], number: int, compared: str) -> Line:
+        color = ("blue", "red")[number]
+        return Line(label, ys, color, DASHES[number], ends[: len(ys)], compared=compared)
+
+    title = "Edits since the cycle before"
+    edits: list[float | None] = [None if one is None else one.edits for one in derived]
+    yield Plot("edits", title, "derived", COUNT, [line("edits", edits, 0, title)], 0.0)
+    lines = [
+        line(
+            f"{role} cell",
+            [None if one is None else one.skips.get(role) for one in derived],
+            number,
+            f"Share of skips if derived, {role} cell",
+        )
+        for number, role in enumerate(view.cycles.roles)
+    ]
     yield Plot("skips", "Share of skips", "derived", PERCENT, lines, 0.0, 1.0)
 
 

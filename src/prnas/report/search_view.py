@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any, get_args
 
-from prnas.config.architecture import RELAXATIONS
+from prnas.config.architecture import RELAXATIONS, mover_of
 from prnas.data.catalog import ABOUT
 from prnas.io.errors import FormatError
 from prnas.report.cycles import Cycles
@@ -47,7 +47,7 @@ class SearchView(View):
         scorer, method = (text_at(info.config, f"searcher.{key}") for key in ("scorer", "method"))
         self.scorer = scorer if scorer in SCORED_BY and method not in (None, "none") else None
         self._schedule = [] if self.scorer else _schedule(info.config)
-        self._ends: list[CycleRecord] = []
+        self.ends: list[CycleRecord] = []
         self._fit: FitRecord | None = None
         self._next: NextTraining | None = None
         for epochs, grace, *_ in self._schedule:
@@ -65,7 +65,7 @@ class SearchView(View):
         match record:
             case CycleRecord():
                 self.cycles.add(record)
-                self._ends.append(record)
+                self.ends.append(record)
             case EvaluationRecord():
                 self.evaluations.add(record)
             case GenotypeRecord():
@@ -186,9 +186,15 @@ class SearchView(View):
             ("Learning rates", phrase("weights {} to {}, architecture {}", *rates)),
             ("Scoring", self._scoring()),
             ("Searcher", self._method()),
-            ("How sure", verdict(self._ends) if self.ended else None),
+            ("How sure", self._how_sure()),
             ("Final network", self._limits_kept()),
         )
+
+    def _how_sure(self) -> str | None:
+        """One sentence, once the search has ended."""
+        keys = ("architecture.step", "architecture.lr")
+        step, lr = (text_at(self.info.config, key) for key in keys)
+        return verdict(self.ends, mover_of(step, lr)) if self.ended else None
 
     def _method(self) -> str | None:
         """The searcher that chose the genotype, if there was one."""

@@ -17,8 +17,11 @@ def beyond_chance(decision: EdgeDecision | InputDecision) -> bool:
     return decision.p < LEVEL
 
 
-def in_short(evidence: Evidence) -> str:
-    """'9 of 28 decisions beyond chance (1.4 expected by chance), 2 against; 595 images'."""
+def in_short(evidence: Evidence, by_cells: bool = False) -> str:
+    """'9 of 28 decisions beyond chance (1.4 expected by chance), 2 against; 595 images'.
+
+    `by_cells`: groups are of cells, not of paths.
+    """
     if not evidence.decisions:
         return "nothing had to be decided"
     expected = f"{LEVEL * evidence.decisions:.1f} expected by chance"
@@ -26,15 +29,15 @@ def in_short(evidence: Evidence) -> str:
     decisions = f"{evidence.supported} of {evidence.decisions} decisions beyond chance"
     measured = f"{evidence.images:,} images"
     if evidence.scoring == "paths":
-        measured = f"{evidence.path_groups:,} groups of paths"
+        measured = f"{evidence.path_groups:,} groups of {'cells' if by_cells else 'paths'}"
     return f"{decisions} ({expected}){against}; measured on {measured}"
 
 
-def advice(evidence: Evidence) -> str:
-    """Advice on how to make decisions surer."""
+def advice(evidence: Evidence, mover: str = "architecture.travel") -> str:
+    """Advice on how to make decisions surer; `mover`: the key that moves architecture weights."""
     more = ["more epochs a cycle", "more images"]
     if evidence.scoring in ("weights", "blend"):
-        more.append("a larger architecture.travel")
+        more.append(f"a larger {mover}")
     if evidence.scoring == "weights":
         more.append("architecture.scoring=removal")
     elif evidence.scoring in ("removal", "blend", "paths"):
@@ -42,7 +45,7 @@ def advice(evidence: Evidence) -> str:
     return "What would help: " + ", ".join(more[:-1]) + " or " + more[-1] + "."
 
 
-def verdict(cycles: Sequence[CycleRecord]) -> str | None:
+def verdict(cycles: Sequence[CycleRecord], mover: str = "architecture.travel") -> str | None:
     """One sentence of how sure the genotype is; `None` if nothing was measured."""
     measured = [record.evidence for record in cycles if record.evidence is not None]
     decisions = sum(evidence.decisions for evidence in measured)
@@ -63,4 +66,4 @@ def verdict(cycles: Sequence[CycleRecord]) -> str | None:
     contradicted = sum(evidence.contradicted for evidence in measured)
     if contradicted:
         said += f"; {contradicted} went against what was measured"
-    return f"{said}." + ("" if share >= 0.8 else " " + advice(last))
+    return f"{said}." + ("" if share >= 0.8 else " " + advice(last, mover))

@@ -14,6 +14,7 @@ from prnas.drawing.notebook import html_of
 from prnas.io.errors import suggestion
 from prnas.io.frames import frame_of
 from prnas.models.model import Model
+from prnas.runs.certainty import verdict
 from prnas.runs.records import (
     BatchRecord,
     CycleRecord,
@@ -130,6 +131,12 @@ class SearchResult(_EpochTable):
     evaluations: tuple[EvaluationRecord, ...] = ()  #: Those of a searcher, if there was one.
     config: SearchConfig | None = None  #: Its config, with every default.
     next: NextTraining | None = None  #: The network that `prnas retrain` will train.
+
+    @property
+    def how_sure(self) -> str | None:
+        """One sentence of how sure the genotype is; `None` if nothing was measured."""
+        mover = self.config.architecture.mover if self.config else "architecture.travel"
+        return verdict(self.cycles, mover)
 
     @property
     def validation_accuracy(self) -> float | None:

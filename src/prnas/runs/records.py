@@ -30,7 +30,7 @@ class Score(FrozenRecord):
 
 
 class DerivedGenotype(FrozenRecord):
-    """The genotype that would be derived if a search ended after an epoch."""
+    """The genotype that would be derived if a search ended after an epoch, or after a cycle."""
 
     genotype: dict[str, Any]  #: The genotype, as `genotype.json` has it.
     edits: int | None  #: Edit distance to the one before, if there was one.
@@ -183,6 +183,7 @@ class CycleRecord(FrozenRecord):
     statistics: dict[str, Any]  #: Statistics of the pools after it.
     evidence: Evidence | None = None  #: How sure the decisions are, if it was measured.
     edge_weights: dict[Role, list[float]] | None = None  #: Of searches whose edges have them.
+    derived: DerivedGenotype | None = None  #: By what was measured, where that decides.
 
 
 class EvaluationRecord(FrozenRecord):

@@ -7,7 +7,7 @@ from typing import Any
 
 from prnas.config.architecture import RELAXATIONS
 from prnas.config.search import SearchConfig
-from prnas.runs.records import CycleRecord, Evidence
+from prnas.runs.records import CycleRecord, DerivedGenotype, Evidence
 from prnas.space.analysis.counting import discoverable
 from prnas.space.analysis.statistics import average_statistics, cell_statistics, edge_statistics
 from prnas.space.change import CellChange, Change
@@ -92,6 +92,7 @@ def cycle_record(
     decision: Decision,
     evidence: Evidence | None = None,
     edge_weights: Mapping[Role, Sequence[float]] | None = None,
+    derived: DerivedGenotype | None = None,
 ) -> CycleRecord:
     """`pools` and `weights` are those that cycle `number`, from 0, trained."""
     return CycleRecord(
@@ -107,6 +108,7 @@ def cycle_record(
         edge_weights=None
         if edge_weights is None
         else {role: list(edges) for role, edges in edge_weights.items()},
+        derived=derived,
     )
 
 

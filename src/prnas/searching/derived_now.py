@@ -9,7 +9,7 @@ from itertools import chain
 from math import isfinite
 from random import Random
 
-from prnas.config.architecture import RELAXATIONS
+from prnas.config.architecture import RELAXATIONS, SAMPLING, ArchitectureConfig
 from prnas.config.search import SearchConfig
 from prnas.runs.records import DerivedGenotype
 from prnas.searching.cycle_end import max_skips
@@ -20,6 +20,7 @@ from prnas.space.fitting import derive_fitting
 from prnas.space.genotype import Genotype, Role
 from prnas.space.operations import Skip
 from prnas.space.pools import CellWeights, Pools
+from prnas.space.worth import EdgeWorth
 
 MOST_NODES = 8  # Between cells of more, the edit distance takes seconds.
 TAKEN_OVER = 0.5  # Largest share of skips among a cell's operations.
@@ -31,20 +32,23 @@ def derived_now(
     weights: Mapping[Role, CellWeights],
     costs: Costs | None = None,
     edge_weights: Mapping[Role, Sequence[float]] | None = None,
+    worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
 ) -> Genotype | None:
     """The genotype by the weights as they are; `None` while they are equal, as in grace epochs.
+
+    Or by measured `worths`, at a cycle's end.
 
     Ties are broken always in the same way, and nothing random of the search is used. Where the
     config has limits on the final network, `costs` are those of its operations.
     """
     edges = [edge for role in pools.roles for edge in weights[role]]
-    if all(len(set(edge)) == 1 for edge in edges):
+    if worths is None and all(len(set(edge)) == 1 for edge in edges):
         return None
     if not all(map(isfinite, chain(*edges))):
         return None  # the search is about to end because of that
     scores = RELAXATIONS[config.architecture.relaxation]
     output = config.network.output
-    rest = (max_skips(config), scores, output, None, edge_weights)
+    rest = (max_skips(config), scores, output, worths, edge_weights)
     if costs is not None and (limits := config.final.limits):
         return derive_fitting(pools, weights, Random(0), costs, limits, *rest)[0]
     return derive(pools, weights, Random(0), *rest)[0]
@@ -60,8 +64,8 @@ def derived_record(genotype: Genotype, before: Genotype | None) -> DerivedGenoty
     )
 
 
-def warning(genotype: Genotype, before: Genotype | None) -> str | None:
-    """A sentence when skips have taken over a cell since the epoch before, with what helps."""
+def warning(genotype: Genotype, before: Genotype | None, config: SearchConfig) -> str | None:
+    """A sentence when skips have taken over a cell since the one before, with what helps."""
     taken: list[Role] = [
         role
         for role in genotype.roles
@@ -75,11 +79,20 @@ def warning(genotype: Genotype, before: Genotype | None) -> str | None:
         for role in taken
     )
     bounds = " and ".join(f"derivation.max_skips_{role}" for role in taken)
+    options = [f"{bounds} (P-DARTS: 2)", *_options(config.architecture)]
     return (
         f"skips take over: they would be {cells} if the search ended now. Options against it, in a "
-        f"new search: {bounds} (P-DARTS: 2), skip_dropout in the schedule's cycles, more "
-        "grace_epochs, a smaller architecture.travel, architecture.scoring=removal"
+        f"new search: {', '.join(options)}"
     )
+
+
+def _options(settings: ArchitectureConfig) -> list[str]:
+    """What helps against skips, apart from a bound on them."""
+    if settings.step in ("none", *SAMPLING):  # skips look best before the others have learnt
+        return ["more epochs in the first cycles", "more images"]
+    options = ["skip_dropout in the schedule's cycles", "more grace_epochs"]
+    options.append(f"a smaller {settings.mover}")
+    return [*options, *(["architecture.scoring=removal"] if settings.scoring == "weights" else [])]
 
 
 def _skips(genotype: Genotype, role: Role) -> tuple[int, int]:

@@ -87,7 +87,7 @@ class Judging:
         self.tested = {self._keys[index] for index in edges.tolist()}
         removal, saliency = self.budget.removal_images, self.budget.saliency_images
         self.measuring = Measuring(search, order, removal, saliency)
-        by_cells = config.architecture.step == "sampled-cells" and pools.shape.reads == "two"
+        by_cells = config.judges_by_cells
         self.paths = CellJudge(search, pools) if by_cells else PathJudge(search, pools, self.last)
         self.saliency: dict[Role, list[list[tuple[float, ...]]]] = {
             role: [] for role in pools.roles

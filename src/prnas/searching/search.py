@@ -1,6 +1,7 @@
 """The search's loop: epochs of architecture and weight steps, prune and replace, the genotype."""
 
 import time
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -24,6 +25,7 @@ from prnas.runs.preparation import (
 )
 from prnas.runs.records import (
     CycleRecord,
+    DerivedGenotype,
     EpochRecord,
     EvaluationRecord,
     FitRecord,
@@ -48,10 +50,12 @@ from prnas.searching.supernet_scorer import CellChoice, decision_for
 from prnas.searching.time_left import work_of_epochs
 from prnas.searching.travel import architecture_rate
 from prnas.space.fitting import in_words
+from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import truth_of
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import CellWeights, Pools
 from prnas.space.shape import Role
+from prnas.space.worth import EdgeWorth
 
 
 class Search(Run[SearchConfig, SearchState, SearchResult]):
@@ -232,7 +236,7 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             state.derived = now
             facts["derived"] = derived_record(now, before)
             by_weights = self.config.architecture.scoring in ("weights", "blend")
-            if by_weights and (text := warning(now, before)) is not None:
+            if by_weights and (text := warning(now, before, self.config)) is not None:
                 when = f"cycle {state.position.cycle + 1}, epoch {state.position.epoch + 1}"
                 self.emit("on_message", f"{when}: {text}")
         return facts
@@ -292,14 +296,17 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             decision = decision_for(pools, state.choice.genotype())
         evidence = judging.evidence(decision) if judging else None
         state.decisions = decisions
+        derived, taken_over = self._derived_by(worths, pools, weights, decision.genotype)
         measured = time.perf_counter() - start
         record = cycle_record(
-            self.config, position.cycle, pools, weights, decision, evidence, edges
+            self.config, position.cycle, pools, weights, decision, evidence, edges, derived
         )
         self.probe.reset()  # the next batch size follows from training, not from this
         self.record(record)
         start = time.perf_counter()
         self.emit("on_cycle", record, decision.pools)
+        if taken_over is not None:
+            self.emit("on_message", f"cycle {record.cycle}: {taken_over}")
         if decision.genotype is not None:
             position.done, state.genotype = True, decision.genotype
             state.elapsed += measured
@@ -324,6 +331,25 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             state.epoch.seconds["validation"] += measured
             self.record_batch("start")
         self.save()
+
+    def _derived_by(
+        self,
+        worths: Mapping[Role, Sequence[EdgeWorth]] | None,
+        pools: Pools,
+        weights: Mapping[Role, CellWeights],
+        found: Genotype | None,
+    ) -> tuple[DerivedGenotype | None, str | None]:
+        """What measured worth would derive now, if it decides; a warning if skips take over."""
+        if worths is None:
+            return None, None
+        rest = (self.costs, self._edge_weights(), worths)
+        now = found or derived_now(self.config, pools, weights, *rest)
+        if now is None:
+            return None, None
+        before, self.state.measured = self.state.measured, now
+        by_weights = self.config.architecture.scoring == "blend"  # then every epoch has warned
+        text = None if by_weights else warning(now, before, self.config)
+        return derived_record(now, before), text
 
     @property
     def _asks(self) -> bool:

@@ -37,6 +37,7 @@ class SearchState(RunState):
         self.decisions = Random(config.seed)
         self.genotype: Genotype | None = None  # after the last cycle
         self.derived: Genotype | None = None  # what the last epoch that could would have derived
+        self.measured: Genotype | None = None  # what the last cycle's measurements would have
         self.choice: CellChoice | None = None  # The searcher's choice, after the last epoch.
         self.saved_choice: dict[str, Any] | None = saved.get("choice") if saved else None
         network = config.network
@@ -49,6 +50,8 @@ class SearchState(RunState):
             pools = Pools.from_json(saved["pools"])
             if (derived := saved.get("derived")) is not None:
                 self.derived = Genotype.from_json(derived)
+            if (measured := saved.get("measured")) is not None:
+                self.measured = Genotype.from_json(measured)
             if self.position.done:
                 self.genotype = Genotype.from_json(saved["genotype"])
         self.supernet = self._build(pools)
@@ -138,4 +141,5 @@ class SearchState(RunState):
             "pools": self.supernet.pools.to_json(),
             "genotype": self.genotype.to_json() if self.genotype else None,
             "derived": self.derived.to_json() if self.derived else None,
+            **({"measured": self.measured.to_json()} if self.measured else {}),
         }

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 from prnas.retraining.seeds import SeedsResult
-from prnas.runs.certainty import verdict
 from prnas.runs.events import RetrainResult, SearchResult
 from prnas.terminal.output import show_json
 
@@ -41,7 +40,7 @@ def result_data(result: SearchResult | RetrainResult | SeedsResult) -> dict[str,
         "folder": folder,
         "seed": result.config.seed if result.config else None,
         "validation_accuracy": result.validation_accuracy,
-        "how_sure": verdict(result.cycles) or None,
+        "how_sure": result.how_sure,
         "cycles": len(result.cycles),
         "epochs": len(result.epochs),
         "evaluations": len(result.evaluations),

@@ -129,13 +129,15 @@ class Display(Callback):
 
     def _show_evidence(self, evidence: Evidence) -> None:
         """Show how sure the decisions are; warn if they are not, the first time with advice."""
-        unsure = certainty.at_chance(evidence)
-        said = f"  {certainty.in_short(evidence)}"
+        assert self._start is not None
+        unsure, config = certainty.at_chance(evidence), self._start.config
+        assert isinstance(config, SearchConfig)
+        said = f"  {certainty.in_short(evidence, config.judges_by_cells)}"
         if unsure:
             said += ": most are no better than chance"
         self._screen.put([said], style="yellow" if unsure else "")
         if unsure and not self._advised:
-            self._screen.message(certainty.advice(evidence))
+            self._screen.message(certainty.advice(evidence, config.architecture.mover))
             self._advised = True
 
     def on_message(self, text: str) -> None:

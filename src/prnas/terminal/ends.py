@@ -6,7 +6,6 @@ from statistics import fmean, stdev
 
 from prnas.retraining.seeds import RESULTS, SeedsResult
 from prnas.runs import names
-from prnas.runs.certainty import verdict
 from prnas.runs.events import RetrainResult, SearchResult
 from prnas.runs.records import FitRecord
 from prnas.space.fitting import in_short
@@ -48,7 +47,7 @@ def _show_search(result: SearchResult) -> None:
     last = result.cycles[-1].evidence if result.cycles else None
     if last is not None:
         show_table(last, result.genotype)
-    accuracy, sure = result.validation_accuracy, verdict(result.cycles)
+    accuracy, sure = result.validation_accuracy, result.how_sure
     measured = "not measured" if accuracy is None else f"{percent(accuracy)} (supernet)"
     pairs = [
         *([("validation", measured)] if result.epochs or not result.evaluations else []),

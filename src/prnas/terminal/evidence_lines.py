@@ -9,12 +9,13 @@ from prnas.terminal.cells import state_name
 from prnas.terminal.output import show, show_heading, table
 
 MOST_NAMED = 4  # decisions in a line
+RISES = "how much the loss rises without it"
 
 
-def edge_name(position: tuple[int, int]) -> str:
-    """'c(k-1) → B2'."""
+def edge_name(position: tuple[int, int], inputs: int) -> str:
+    """'c(k-1) → B2', in cells of so many inputs."""
     state, source = position
-    return f"{state_name(source)} → {state_name(state)}"
+    return f"{state_name(source, inputs)} → {state_name(state, inputs)}"
 
 
 def by_how_much(decision: EdgeDecision | InputDecision) -> str:
@@ -24,6 +25,7 @@ def by_how_much(decision: EdgeDecision | InputDecision) -> str:
 
 def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
     """The surest decisions on a cell's edges: 'sure of 5 of 14 edges: B1 → B2 skip over …'."""
+    inputs = pools.shape.inputs
     edges = zip(pools.positions, evidence.edges.get(role, ()), strict=False)
     decided = [(position, decision) for position, decision in edges if decision is not None]
     if not decided:
@@ -35,7 +37,7 @@ def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
     ]
     sure.sort(key=lambda pair: pair[1].p)
     named = [
-        f"{edge_name(at)} {decision.kept} over {decision.pruned} by {by_how_much(decision)}"
+        f"{edge_name(at, inputs)} {decision.kept} over {decision.pruned} by {by_how_much(decision)}"
         for at, decision in sure[:MOST_NAMED]
     ]
     if rest := len(sure) - len(named):
@@ -47,6 +49,7 @@ def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
 def show_table(evidence: Evidence, genotype: Genotype) -> None:
     """Show what every edge of a genotype was chosen over, and whether that is beyond chance."""
     rows: list[list[str]] = []
+    inputs = genotype.shape.inputs
     for role in genotype.roles:
         cell = genotype.cell(role)
         chosen = {(state, edge.input) for state, edge in cell.edges}
@@ -54,19 +57,21 @@ def show_table(evidence: Evidence, genotype: Genotype) -> None:
         for position, decision in zip(positions, evidence.edges.get(role, ()), strict=False):
             if decision is not None and position in chosen:
                 what = [decision.kept, decision.pruned, by_how_much(decision), _chance(decision)]
-                rows.append([f"{role}: {edge_name(position)}", *what])
+                rows.append([f"{role}: {edge_name(position, inputs)}", *what])
         for decision in evidence.inputs.get(role, ()):
-            survivor, pruned = state_name(decision.kept), state_name(decision.pruned)
+            states = (decision.node, decision.kept, decision.pruned)
+            node, survivor, pruned = (state_name(state, inputs) for state in states)
             what = [
                 f"input {survivor}",
                 f"input {pruned}",
                 by_how_much(decision),
                 _chance(decision),
             ]
-            rows.append([f"{role}: {state_name(decision.node)}", *what])
+            rows.append([f"{role}: {node}", *what])
     if rows:
         show("")
-        show_heading("what was chosen, by how much the loss rises without it")
+        by = "how much lower the loss is with it" if evidence.scoring == "paths" else RISES
+        show_heading(f"what was chosen, by {by}")
         show(table(["", "kept", "rather than", "by", "beyond chance"], rows, right=(3,)))
 
 

@@ -18,7 +18,7 @@ function withError(value, error) {
 function worthOf(evidence, index) {
   const words = {
     removal: "without it the loss rises by",
-    paths: "paths with it are better by",
+    paths: "drawn cells with it are better by",
     saliency: "its gradient foretells",
   };
   return Object.entries(words)
@@ -28,12 +28,15 @@ function worthOf(evidence, index) {
 }
 
 // Whether the candidate that survived is better than the one that was pruned.
-function decisionMark([kept, pruned, difference, error, p]) {
+function decisionMark([kept, pruned, difference, error, p], byPaths) {
   const sure = p < 0.05;
   const kind = sure ? (difference > 0 ? "sure" : "against") : "chance";
   const words = { sure: "beyond chance", against: "against what was measured", chance: "no better than chance" };
   const by = withError(difference, error);
-  const why = `the loss rises by ${by} more without it (p = ${show.short(p)})`;
+  const what = byPaths
+    ? `the loss of drawn cells with it is lower by ${by}`
+    : `the loss rises by ${by} more without it`;
+  const why = `${what} (p = ${show.short(p)})`;
   const title = `${kept} was kept rather than ${pruned}: ${why}`;
   return el(
     "span",
@@ -267,7 +270,7 @@ export class CellsView {
       },
       el("span", { class: "edge-name" }, title),
       rows,
-      evidence?.decision ? decisionMark(evidence.decision) : null,
+      evidence?.decision ? decisionMark(evidence.decision, "paths" in evidence) : null,
       children.length ? el("span", { class: "children" }, children) : null,
     );
   }
