@@ -96,7 +96,7 @@ def test_the_config_that_would_be_searched_with(folder: str, here: Cli, tmp_path
 
 def test_recipes_are_listed_with_what_they_leave_open(here: Cli) -> None:
     line = next(one for one in here.good("recipes").splitlines() if one.startswith("pictures"))
-    assert line.split()[1:4] == ["any", "9", "auto"]
+    assert line.split()[1:4] == ["any", "2", "auto"]
     assert json.loads(here.good("recipes", "pictures", "--json"))["network"]["cells"] == "auto"
     assert here.good("recipes", "pictures") == recipes.text("pictures")
 

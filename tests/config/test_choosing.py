@@ -1,5 +1,6 @@
 """What is chosen by the images: a table of examples, and what holds for all."""
 
+import json
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -9,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prnas.config import recipes
-from prnas.config.choosing import ImageFacts, choose
+from prnas.config.choosing import LARGEST_CELL, ImageFacts, choose
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.config.undecided import Draft
 from prnas.io.yaml_files import parse_yaml
+from prnas.space.nasbench201.cells import genotype_of, index_of_string
 
 FOLDER = ["data.name=folder:x"]
+CELL_OF_THE_SPACE = json.dumps(genotype_of(index_of_string(LARGEST_CELL)).to_json())
 
 
 def facts(train: int, side: int | tuple[int, int, int] = 32, channels: int = 3) -> ImageFacts:
@@ -31,8 +34,9 @@ def search(*overrides: str) -> Draft[SearchConfig]:
 
 
 @cache
-def training() -> Draft[RetrainConfig]:
-    return RetrainConfig.draft(parse_yaml(recipes.text("retrain-pictures")), FOLDER)
+def training(*overrides: str) -> Draft[RetrainConfig]:
+    text = recipes.text("retrain-pictures")
+    return RetrainConfig.draft(parse_yaml(text), [*FOLDER, *overrides])
 
 
 def settled(draft: Draft[Any], known: ImageFacts) -> Any:
@@ -45,21 +49,20 @@ PHOTOS = (200, 260, 400)
 @pytest.mark.parametrize(
     ("known", "size", "images", "network", "epochs", "batch", "shift"),
     [
-        (facts(32), 32, None, (5, 8), 100, 8, 4),  # few: not all the time that there is
-        (facts(32, PHOTOS), 32, None, (5, 8), 100, 8, 4),
-        (facts(120, PHOTOS), 32, None, (5, 8), 69, 8, 4),
-        (facts(240, PHOTOS), 24, None, (5, 8), 51, 8, 3),
-        (facts(350), 24, None, (5, 8), 40, 16, 3),
-        (facts(800), 16, None, (5, 8), 40, 32, 2),  # a thousand pictures, of which 200 are to test
-        (facts(800, PHOTOS), 16, None, (5, 8), 40, 32, 2),
-        (facts(800, 28, 1), 16, None, (5, 8), 40, 32, 2),
-        (facts(300, 16), 16, None, (5, 8), 100, 16, 2),
-        (facts(200, 8, 1), 8, None, (8, 16), 100, 8, 1),  # small images: a large network
-        (facts(4_000), 16, 1_800, (5, 8), 20, 64, 2),
-        (facts(1_000_000, PHOTOS), 16, 1_800, (5, 8), 20, 64, 2),
-        (facts(80, 7), 7, None, (5, 8), 100, 8, 0),
-        (facts(4, 1), 1, None, (5, 8), 100, 2, 0),
-        (facts(800, (10, 12, 90)), 12, None, (5, 8), 69, 32, 1),
+        (facts(32), 32, None, (3, 8), 100, 8, 4),  # few: not all the time that there is
+        (facts(32, PHOTOS), 32, None, (3, 8), 100, 8, 4),
+        (facts(240, PHOTOS), 64, None, (3, 8), 100, 8, 8),
+        (facts(350), 32, None, (3, 16), 100, 8, 4),
+        (facts(800), 32, None, (3, 8), 100, 16, 4),  # a thousand pictures, of which 200 are to test
+        (facts(800, PHOTOS), 64, None, (3, 8), 60, 16, 8),
+        (facts(800, 28, 1), 28, None, (3, 8), 100, 16, 3),
+        (facts(300, 16), 16, None, (6, 16), 100, 8, 2),
+        (facts(200, 8, 1), 8, None, (6, 16), 100, 8, 1),  # small images: a large network
+        (facts(4_000), 32, None, (3, 8), 50, 64, 4),
+        (facts(1_000_000, PHOTOS), 16, 29_500, (3, 8), 20, 64, 2),
+        (facts(80, 7), 7, None, (3, 8), 100, 8, 0),
+        (facts(4, 1), 1, None, (3, 8), 100, 2, 0),
+        (facts(800, (10, 12, 90)), 12, None, (6, 16), 100, 16, 1),
     ],
 )
 def test_searches(
@@ -82,12 +85,12 @@ def test_searches(
     ("known", "size", "network", "epochs", "batch", "cutout"),
     [
         (facts(32), 32, (5, 8), 100, 8, 8),
-        (facts(160, PHOTOS), 32, (5, 8), 100, 16, 8),
-        (facts(200, PHOTOS), 64, (5, 8), 80, 16, 16),
-        (facts(320, PHOTOS), 48, (5, 8), 90, 24, 12),
-        (facts(800), 32, (5, 8), 80, 64, 8),
-        (facts(800, PHOTOS), 32, (5, 8), 80, 64, 8),
-        (facts(200, 28, 1), 28, (5, 16), 100, 16, 0),
+        (facts(160, PHOTOS), 32, (5, 8), 100, 8, 8),
+        (facts(200, PHOTOS), 64, (5, 8), 80, 8, 16),
+        (facts(320, PHOTOS), 48, (5, 8), 80, 8, 12),
+        (facts(800), 32, (5, 8), 80, 24, 8),
+        (facts(800, PHOTOS), 32, (5, 8), 80, 24, 8),
+        (facts(200, 28, 1), 28, (5, 16), 100, 8, 0),
         (facts(4_000), 16, (5, 8), 60, 64, 4),
         (facts(50_000), 16, (5, 8), 10, 64, 4),  # longer than the time: all images are trained
     ],
@@ -103,12 +106,13 @@ def test_trainings(
 
 
 def test_the_cycles_have_the_papers_shape() -> None:
-    cycles = settled(search(), facts(300, 16)).schedule.cycles
-    lengths = [(cycle.epochs, cycle.grace_epochs) for cycle in cycles]
+    """The first two are longer, and three tenths of each are grace."""
+    (one,) = [{"epochs": "auto", "grace_epochs": "auto", "morphisms": 0, "candidates": 1}]
+    cycles = settled(search(f"schedule.cycles={json.dumps([one] * 9)}"), facts(300, 16))
+    lengths = [(cycle.epochs, cycle.grace_epochs) for cycle in cycles.schedule.cycles]
     assert lengths == [(15, 4)] * 2 + [(10, 3)] * 7
-    fewest = settled(search(), facts(4_000)).schedule.cycles
-    assert [cycle.epochs for cycle in fewest] == [3, 3, *[2] * 7]
-    assert [cycle.grace_epochs for cycle in fewest] == [1] * 9
+    fewest = settled(search(), facts(1_000_000, PHOTOS)).schedule.cycles
+    assert [(cycle.epochs, cycle.grace_epochs) for cycle in fewest] == [(10, 3)] * 2
 
 
 @pytest.mark.parametrize(
@@ -138,16 +142,16 @@ def test_what_is_said_already_stays_and_counts() -> None:
     known = facts(800)
     free = settled(search(), known)
     overrides = ["data.image_size=32", "data.flip=false", "schedule.cycles.0.epochs=7"]
-    draft = search(*overrides, "data.images=500", "network.channels=12", "batch.max=16")
+    draft = search(*overrides, "data.images=500", "network.channels=48", "batch.max=16")
     config = settled(draft, known)
     assert (config.data.image_size, config.data.flip, config.data.images) == (32, False, 500)
-    assert (config.network.channels, config.schedule.cycles[0].epochs) == (12, 7)
-    assert (config.batch.min, config.batch.max) == (16, 16)
+    assert (config.network.channels, config.schedule.cycles[0].epochs) == (48, 7)
+    assert (config.batch.min, config.batch.max) == (8, 16)
     assert config.data.crop_padding == 4  # an eighth of the size that was given
     assert config.schedule.cycles[1].epochs < free.schedule.cycles[1].epochs  # it takes longer
     told = dict(choose(draft, known).reasons)
     assert "size" not in told
-    assert told["network"].startswith("5 cells of 12 channels")
+    assert told["network"].startswith("3 cells of 48 channels")
     assert settled(search("batch.min=100"), known).batch.max == 100
 
 
@@ -158,7 +162,7 @@ def test_a_whole_schedule_that_is_given() -> None:
     assert config.data.image_size == 32  # so few epochs leave time for it
     fewer = search("schedule.cycles.0.grace_epochs=9", "schedule.cycles.1.epochs=1")
     cycles = settled(fewer, facts(4_000)).schedule.cycles
-    assert (cycles[0].epochs, cycles[0].grace_epochs) == (10, 9)
+    assert (cycles[0].epochs, cycles[0].grace_epochs) == (25, 9)
     assert (cycles[1].epochs, cycles[1].grace_epochs) == (1, 0)
 
 
@@ -169,8 +173,8 @@ def test_the_images_own_size_is_none_but_for_a_folder() -> None:
 
 
 def test_residual_networks_have_three_equal_parts() -> None:
-    config = settled(search("network.shape=nasbench201"), facts(300, 16))
-    assert (config.network.cells, config.network.channels) == (3, 8)
+    config = settled(search(), facts(300, 16))
+    assert (config.network.cells, config.network.channels) == (6, 16)  # of at most eight cells
 
 
 def test_the_reasons() -> None:
@@ -180,10 +184,12 @@ def test_the_reasons() -> None:
         "492 training images of 4 classes (2 to 320 each), colour, short side 32 pixels"
     )
     assert told["note"].startswith("the largest class has 160 times the smallest one's images")
-    assert told["size"] == "16 x 16 pixels: larger ones leave no time for 40 epochs"
+    assert told["size"] == "32 x 32 pixels: their own size"
+    large = dict(choose(search(), facts(2_000, PHOTOS)).reasons)
+    assert large["size"] == "48 x 48 pixels: larger ones leave no time for 40 epochs"
     assert "chance" in dict(choose(search(), facts(32)).reasons)["note"]
     many = dict(choose(search(), facts(40_000, PHOTOS)).reasons)
-    assert many["of these"] == "1,800, as many as there is time for"
+    assert many["of these"] == "29,500, as many as there is time for"
     assert many["images"].endswith("short side 200 to 400 pixels, median 260")
     assert many["work"].endswith("minutes of one core")
 
@@ -204,9 +210,11 @@ def test_every_choice_is_a_valid_config(sizes: list[int], sides: list[int], chan
     weights = round((config.data.images or known.train) * 0.5)
     assert config.batch.min == config.batch.max <= max(weights, 1)
     assert SearchConfig.from_data(config.to_data()) == config
-    trained = settled(training(), known)
-    assert trained.data.images is None
-    assert trained.data.image_size >= config.data.image_size  # a final network costs less
+    for cell in (CELL_OF_THE_SPACE, '"darts-v2"'):
+        trained = settled(training(f"genotype={cell}"), known)
+        assert trained.data.images is None
+        assert trained.data.image_size <= max(middle, low)
+        assert RetrainConfig.from_data(trained.to_data()) == trained
     choice = choose(search(), known)
     assert choice == choose(search(), known)
     assert set(choice.values) == set(search().open)

@@ -30,9 +30,9 @@ def test_any_config_may_say_auto() -> None:
 
 
 def test_an_override_settles_one_cycle_or_all() -> None:
-    draft = draft_of("pictures", ["schedule.cycles.2.epochs=7"], SearchConfig)
-    assert "schedule.cycles.2.epochs" not in draft.open
-    assert {"schedule.cycles.1.epochs", "schedule.cycles.2.grace_epochs"} < set(draft.open)
+    draft = draft_of("pictures", ["schedule.cycles.1.epochs=7"], SearchConfig)
+    assert "schedule.cycles.1.epochs" not in draft.open
+    assert {"schedule.cycles.0.epochs", "schedule.cycles.1.grace_epochs"} < set(draft.open)
     one = "schedule={cycles: [{epochs: 2, grace_epochs: 1, morphisms: 0, candidates: 1}]}"
     draft = draft_of("pictures", [one], SearchConfig)
     assert not any(key.startswith("schedule") for key in draft.open)
@@ -45,7 +45,7 @@ def test_an_override_settles_one_cycle_or_all() -> None:
         (["network.cells=none"], "network.cells: must be a valid integer, got 'none'"),
         (["network.nodes=auto"], "network.nodes: must be a valid integer, got 'auto'"),
         (["schedule.cycles=auto"], "schedule"),
-        (["schedule.cycles.9.epochs=1"], "has the entries 0 to 8"),
+        (["schedule.cycles.9.epochs=1"], "has the entries 0 to 1"),
         (["batch.min=0"], "batch.min: must be greater than or equal to 1"),
     ],
 )
@@ -79,5 +79,5 @@ def test_a_config_has_no_auto(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"folder:pictures: there is no such folder\. Say which"):
         config_of("pictures", (), SearchConfig)
     file = tmp_path / "own.yaml"
-    file.write_text(recipes.text("pictures").replace("cells: auto", "cells: 4"))
-    assert draft_of(file, ("seed=1",), SearchConfig).config.network.cells == 4
+    file.write_text(recipes.text("pictures").replace("cells: auto", "cells: 6"))
+    assert draft_of(file, ("seed=1",), SearchConfig).config.network.cells == 6

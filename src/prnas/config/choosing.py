@@ -12,6 +12,7 @@ from prnas.config.retrain import DEFAULT_GENOTYPE, RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.config.undecided import Draft
 from prnas.space import zoo
+from prnas.space.nasbench201.cells import genotype_of, index_of_string
 from prnas.space.network_size import network_size, supernet_macs
 from prnas.space.pools import Pools
 from prnas.space.resnet import RESNET, resnet_size
@@ -21,8 +22,10 @@ FEW = 200  # Training images: fewer are not worth large images or a large networ
 SIZE_OF_FEW = 32  # but images of this size.
 SMALL = 64  # Grey images up to this size are taken for letters or drawings, not for photos.
 UNEVEN = 5  # A class that is so many times as large as another is worth a word.
-STEPS = 12  # Steps of an epoch, as far as batches from 8 to 64 allow.
+STEPS = 32  # Steps of an epoch, as far as batches from 8 to 64 allow.
 BATCHES = (8, 64)
+# The cell of NAS-Bench-201 that computes most.
+LARGEST_CELL = "|{0}~0|+|{0}~0|{0}~1|+|{0}~0|{0}~1|{0}~2|".format("nor_conv_3x3")
 # Plain networks: resnet8 with 16 and with 32 channels, resnet14, resnet20.
 PLAIN_SIZES = ((3, 16), (3, 32), (6, 32), (9, 32))
 GRACE = 0.3  # Share of a cycle's epochs, about as in the paper.
@@ -244,12 +247,13 @@ def _search(config: SearchConfig, facts: ImageFacts) -> _Task:
             pixels=(size, size),
         )
 
+    plain = config.network.shape.network == "residual"  # Plain convolutions need no allowance.
     return _Task(
         networks=((5, 8), (5, 16), (8, 16)),
         epochs=(20, 40, 100),
         weights_share=1 - config.data.architecture_share,
-        mac_seconds=1.1e-8,
-        step_seconds=0.12,
+        mac_seconds=4e-10 if plain else 1.1e-8,
+        step_seconds=0.05 if plain else 0.12,
         budget=640.0,  # What is measured at every cycle's end takes up to a fifth more.
         macs=macs,
     )
@@ -257,6 +261,9 @@ def _search(config: SearchConfig, facts: ImageFacts) -> _Task:
 
 def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
     plain = config.network.kind == RESNET
+    genotype = config.genotype
+    residual = genotype is not None and genotype.shape.network == "residual"
+    typical = genotype_of(index_of_string(LARGEST_CELL)) if residual else zoo.get(DEFAULT_GENOTYPE)
 
     @cache
     def macs(size: int, cells: int, channels: int) -> int:
@@ -265,7 +272,7 @@ def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
             sizes = {"input_channels": facts.channels, "image_size": size}
             return resnet_size(channels, cells, len(facts.class_sizes), **sizes).macs
         return network_size(
-            zoo.get(DEFAULT_GENOTYPE),
+            typical,
             channels,
             cells,
             len(facts.class_sizes),
@@ -279,7 +286,7 @@ def _training(config: RetrainConfig, facts: ImageFacts) -> _Task:
         networks=PLAIN_SIZES if plain else ((5, 8), (5, 16), (8, 16), (8, 24)),
         epochs=(10, 60, 100),
         weights_share=1.0 - config.data.validation,
-        mac_seconds=1.0e-9,
+        mac_seconds=3.5e-10 if residual and not plain else 1.0e-9,
         step_seconds=0.03,
         budget=840.0,
         macs=macs,

@@ -9,7 +9,7 @@ from prnas.config.retrain import DEFAULT_GENOTYPE, PLAIN, RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.config.sections import RunConfig
 from prnas.config.undecided import Draft
-from prnas.fitting.plan import FINALS, Plan, Task, augmentation, batch_size, cycle_lengths
+from prnas.fitting.plan import FINALS, Plan, Rung, Task, augmentation, batch_size, cycle_lengths
 from prnas.fitting.request import Request, amount_of
 from prnas.io.errors import UserError
 from prnas.models.card import ModelCard
@@ -61,23 +61,25 @@ def names_of(card: ModelCard | None) -> tuple[str, ...]:
 
 
 def contenders(
-    plan_final: tuple[int, int],
-    size: int,
+    rung: Rung,
     task: Task,
     request: Request,
     card: ModelCard | None,
     genotype: Genotype | None = None,
 ) -> dict[str, Contender]:
     """All networks on a rung; the found one has no genotype before it is found."""
-    cells, channels = plan_final
-    own = {"kind": "cells", "cells": cells, "channels": channels}
+
+    def of_cells(size: tuple[int, int]) -> dict[str, Any]:
+        return {"kind": "cells", "cells": size[0], "channels": size[1]}
+
+    published = zoo.get(DEFAULT_GENOTYPE)
     every: dict[str, Contender] = {
-        SEARCHED: Contender(SEARCHED, "found by the search", genotype, own),
-        ZOO: Contender(ZOO, f"{DEFAULT_GENOTYPE}, published", zoo.get(DEFAULT_GENOTYPE), own),
+        SEARCHED: Contender(SEARCHED, "found by the search", genotype, of_cells(rung.found)),
+        ZOO: Contender(ZOO, f"{DEFAULT_GENOTYPE}, published", published, of_cells(rung.final)),
     }
     names = names_of(card)
     if PLAIN_NETWORK in names:
-        every[PLAIN_NETWORK] = _plain(plan_final, size, task, request)
+        every[PLAIN_NETWORK] = _plain(rung.final, rung.size, task, request)
     if card is not None:
         every[GIVEN] = Contender(
             GIVEN, f"from the weights of {request.start_from}", card.genotype, _of_card(card)
@@ -184,7 +186,7 @@ def search_config(
         values[f"schedule.cycles.{number}.epochs"] = epochs
         values[f"schedule.cycles.{number}.grace_epochs"] = grace
     if request.limits:
-        cells, channels = plan.rung.final
+        cells, channels = plan.rung.found
         values |= {"final.cells": cells, "final.channels": channels}
         values |= {f"final.{name}": limit for name, limit in request.limits.items()}
     if latency is not None:

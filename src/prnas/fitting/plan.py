@@ -13,11 +13,11 @@ from prnas.io.errors import UserError
 AIM = 0.95  # Share of the budget that is planned; the rest is for what cannot be foreseen.
 SEARCH_SHARE = 0.4  # Largest share of the time for the search; each training has the same.
 ENDING = 20.0  # Seconds for exports, the page and the measured latency.
-CYCLES = 9  # Cycles of the recipe `pictures`.
+CYCLES = 2  # Cycles of the recipe `pictures`.
 EVIDENCE = 0.2  # What is measured at the end of a cycle may take so much of the cycle's time.
 OVERHEAD = 1.5  # A report and its records grow: at the end they take longer than at first.
 ARCHITECTURE_SHARE = 0.5  # Share of a search's images that train architecture weights.
-FEWEST, GOOD, ENOUGH = 18, 20, 100  # Epochs of a search.
+FEWEST, GOOD, ENOUGH = 10, 30, 100  # Epochs of a search.
 FEWEST_TRAINING, GOOD_TRAINING, ENOUGH_TRAINING = 5, 30, 200  # Epochs of a training.
 SEARCH_IMAGES = 500  # With so many a search is good enough to rather train on larger images.
 # What a step takes grows with its work to this power, at the least: a rung that is not measured yet
@@ -27,8 +27,18 @@ LEAST_IMAGES = 200  # With fewer (of more) there is no search.
 UNEVEN = 1.5  # Classes of which one is so many times as large as another are weighed.
 FEW_OF_CLASS = 100  # Training images of a class: with fewer, images are blended as well.
 MANY = 20_000  # Training images: with more, there is less need to make variants of them.
-FINALS = ((5, 8), (5, 16), (8, 16), (8, 24))  # Cells and channels of networks to train;
-SUPERNETS = ((3, 8), (5, 8), (5, 16), (8, 16))  # and of the supernets that go with them.
+# Cells and channels of networks of published cells; beside each, those of the network of cells that
+# are found, which computes about as much, and of the supernet.
+FINALS = ((5, 8), (5, 16), (8, 16), (8, 24))
+FOUND = {
+    (3, 4): (3, 4),
+    (3, 8): (3, 4),
+    (5, 8): (3, 8),
+    (5, 16): (3, 16),
+    (8, 16): (6, 16),
+    (8, 24): (6, 24),
+}
+SUPERNETS = ((3, 8), (3, 8), (3, 16), (6, 16))
 VALIDATION = ((2_000, 0.15), (20_000, 0.1))  # Share that validates, up to so many images;
 VALIDATION_OF_MANY = 0.05  # and of more.
 CALLED = {
@@ -45,7 +55,12 @@ class Rung:
 
     size: int  # Side of the images.
     search: tuple[int, int]  # Cells and channels of the supernet.
-    final: tuple[int, int]  # Those of the networks that are trained.
+    final: tuple[int, int]  # Those of the network of a published cell,
+    own: tuple[int, int] | None = None  # and of the found one, if they differ.
+
+    @property
+    def found(self) -> tuple[int, int]:
+        return self.own or self.final
 
 
 @dataclass(frozen=True)
@@ -162,10 +177,10 @@ def ladder(task: Task) -> list[Rung]:
     """The rungs from the cheapest to the dearest: larger images first, then better networks."""
     sizes = sorted(image_sizes(task.facts)) if task.size is None else [task.size]
     (supernet, *supernets), (final, *finals) = SUPERNETS, task.finals
-    rungs = [Rung(size, supernet, final) for size in sizes]
+    rungs = [Rung(size, supernet, final, FOUND[final]) for size in sizes]
     if task.train >= FEW:
         better = zip(supernets, finals, strict=False)
-        rungs += [Rung(sizes[-1], search, network) for search, network in better]
+        rungs += [Rung(sizes[-1], search, network, FOUND[network]) for search, network in better]
     return rungs
 
 
@@ -371,8 +386,12 @@ def _reasons(plan: Plan, number: int, good: bool, task: Task) -> list[tuple[str,
         why = "small, so that it trains fast"
     if task.train < FEW:
         why = f"small, since {task.train} images are few"
-    cells, channels = rung.final
-    lines.append(("network", f"{cells} cells of {channels} channels to train: {why}"))
+    cells, channels = rung.found
+    published = "{} of {}".format(*rung.final)
+    lines.append(
+        ("network", f"{cells} cells of {channels} channels to train, of published cells "
+         f"{published}: {why}")
+    )  # fmt: skip
     cells, channels = rung.search
     images = "all training images"
     if search.images < task.train:

@@ -95,7 +95,7 @@ def _decided(
         decided = decide(task, request.seconds, meter.elapsed(), measured, work)
         if isinstance(decided, int):
             rung = rungs[decided]
-            cells, channels = rung.final
+            cells, channels = rung.found
             listener.on_measuring(
                 f"some steps: images of {rung.size} x {rung.size}, "
                 f"{cells} cells of {channels} channels"
@@ -106,13 +106,13 @@ def _decided(
             break
         listener.on_measuring("latencies of the final network")
         plain = configs.search_config(decided, task, replace(request, max_latency=None))
-        final = {"cells": decided.rung.final[0], "channels": decided.rung.final[1]}
+        final = {"cells": decided.rung.found[0], "channels": decided.rung.found[1]}
         plain = plain.model_copy(update={"final": plain.final.model_copy(update=final)})
         data = loaded.at(decided.rung.size)
         tables[decided.rung] = meter.latencies(plain, data, request.threads)
     plan, times = decided, measured[rungs.index(decided.rung)]
     plan = replace(plan, reasons=(*plan.reasons, *variants(task, plan.rung.size)[1]))
-    sides = (plan.rung.final, plan.rung.size, task, request, card)
+    every = configs.contenders(plan.rung, task, request, card)
     return FitState(
         request,
         tuple(_sentences(task, loaded, plan.rung.size)),
@@ -120,7 +120,7 @@ def _decided(
         dict(times.networks),
         plan,
         configs.search_config(plan, task, request, tables.get(plan.rung)).to_data(),
-        {name: contender.to_json() for name, contender in configs.contenders(*sides).items()},
+        {name: contender.to_json() for name, contender in every.items()},
     )
 
 
@@ -187,9 +187,7 @@ def _measured(
     search = meter.search(configs.search_config(plan, task, unlimited), data)
     networks = {
         name: meter.training(configs.training_config(contender, 10, rung.size, task, request), data)
-        for name, contender in configs.contenders(
-            rung.final, rung.size, task, request, card
-        ).items()
+        for name, contender in configs.contenders(rung, task, request, card).items()
         if name != configs.SEARCHED
     }
     return RungTimes(search, networks)
