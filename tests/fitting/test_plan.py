@@ -6,14 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prnas.config.choosing import ImageFacts
+from prnas.config.choosing import LARGEST_CELL, ImageFacts
+from prnas.config.retrain import DEFAULT_GENOTYPE
+from prnas.fitting.configs import SEARCHED, SMALL_FINALS, ZOO, contenders
 from prnas.fitting.plan import (
     AIM,
     CYCLES,
     ENOUGH_TRAINING,
     FEWEST,
     FEWEST_TRAINING,
+    FINALS,
+    FOUND,
     Plan,
+    Rung,
     RungTimes,
     SearchTimes,
     StepTimes,
@@ -26,7 +31,12 @@ from prnas.fitting.plan import (
     plan_trainings,
     search_seconds,
 )
+from prnas.fitting.request import Request
 from prnas.io.errors import UserError
+from prnas.space import zoo
+from prnas.space.genotype import Genotype
+from prnas.space.nasbench201.cells import genotype_of, index_of_string
+from prnas.space.network_size import network_size
 
 NAMES = ("found", "zoo", "plain")
 seconds = st.floats(1e-4, 0.5)
@@ -146,6 +156,36 @@ def test_a_rung_is_measured_only_if_it_may_be_good() -> None:
     plan = decide(task, 600.0, 0.0, {0: times, top: slow}, [1.0, *([1e12] * top)])
     assert isinstance(plan, Plan)
     assert plan.rung == ladder(task)[0]
+
+
+@pytest.mark.parametrize("published", [*FINALS, *SMALL_FINALS])
+def test_found_cells_have_a_network_of_about_the_size_of_published_ones(
+    published: tuple[int, int],
+) -> None:
+    def macs(genotype: Genotype, size: tuple[int, int]) -> int:
+        return network_size(genotype, size[1], size[0], 10, image_size=32).macs
+
+    usual = macs(zoo.get(DEFAULT_GENOTYPE), published)
+    convolutions = ("|{0}~0|+|skip_connect~0|{1}~1|+|{1}~0|skip_connect~1|{0}~2|", LARGEST_CELL)
+    typical, largest = (
+        macs(genotype_of(index_of_string(cell.format("nor_conv_3x3", "nor_conv_1x1"))), own)
+        for cell, own in zip(convolutions, [FOUND[published]] * 2, strict=True)
+    )
+    assert typical < usual
+    assert largest < 1.75 * usual
+
+
+def test_what_is_found_has_a_size_of_its_own() -> None:
+    task = Task(ImageFacts((400, 400), (32, 32, 32), 3), 200, NAMES)
+    assert {rung.final: rung.found for rung in ladder(task)} == {key: FOUND[key] for key in FINALS}
+    assert Rung(32, (3, 8), (5, 8)).found == (5, 8)  # as a fit of an older release has it
+    for rung in ladder(task):
+        networks = contenders(rung, task, Request("folder:x", 15.0), None)
+        sizes = {
+            name: (each.network["cells"], each.network["channels"])
+            for name, each in networks.items()
+        }
+        assert (sizes[SEARCHED], sizes[ZOO]) == (rung.found, rung.final)
 
 
 def test_what_is_given_stays() -> None:

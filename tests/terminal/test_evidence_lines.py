@@ -52,18 +52,20 @@ def test_counts_in_short() -> None:
     assert not at_chance(nothing)
 
 
-def test_the_surest_edges_are_named() -> None:
+def test_every_edge_is_named_the_surest_first() -> None:
     pools, change, _ = ended()
-    line = in_a_line(made_evidence(pools, change), "normal", pools.normal)
-    by = "conv 3x3 over skip by 0.0123 ± 0.0040"
-    assert line == f"sure of 2 of 5 edges: c(k-2) → B1 {by}; c(k-1) → B2 {by}"
-    outcomes = OUTCOMES[:1]
-    line = in_a_line(made_evidence(pools, change, outcomes), "normal", pools.normal)
-    assert line is not None
-    assert line.endswith("; 1 more")
-    assert in_a_line(made_evidence(pools, change, OUTCOMES[1:2]), "normal", pools.normal) == (
-        "sure of 0 of 5 edges"
+    evidence = made_evidence(pools, change)
+    line = in_a_line(evidence, "normal", pools.normal)
+    what = "conv 3x3 over skip by"
+    by = f"{what} 0.0123 ± 0.0040"
+    assert line == (
+        f"sure of 2 of 5 edges: c(k-2) → B1 {by}; c(k-1) → B2 {by}; "
+        f"against the measurement: c(k-2) → B2 {what} -0.0200 ± 0.0050; "
+        f"at chance: c(k-1) → B1 {what} 0.0010 ± 0.0040; B1 → B2 {what} 0.0010 ± 0.0040"
     )
+    line = in_a_line(made_evidence(pools, change, OUTCOMES[:1]), "normal", pools.normal)
+    assert line is not None
+    assert line.count(by) == 5
     stays = Change(*[change.normal.__class__(tuple(type(change.normal.edges[0])() for _ in range(5)))] * 2)  # fmt: skip  # noqa: E501
     assert in_a_line(made_evidence(pools, stays), "normal", pools.normal) is None
 

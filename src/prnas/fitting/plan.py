@@ -28,7 +28,7 @@ UNEVEN = 1.5  # Classes of which one is so many times as large as another are we
 FEW_OF_CLASS = 100  # Training images of a class: with fewer, images are blended as well.
 MANY = 20_000  # Training images: with more, there is less need to make variants of them.
 # Cells and channels of networks of published cells; beside each, those of the network of cells that
-# are found, which computes about as much, and of the supernet.
+# are found, most of which compute less, and of the supernet.
 FINALS = ((5, 8), (5, 16), (8, 16), (8, 24))
 FOUND = {
     (3, 4): (3, 4),

@@ -8,7 +8,6 @@ from prnas.space.shape import Role
 from prnas.terminal.cells import state_name
 from prnas.terminal.output import show, show_heading, table
 
-MOST_NAMED = 4  # decisions in a line
 RISES = "how much the loss rises without it"
 
 
@@ -24,26 +23,28 @@ def by_how_much(decision: EdgeDecision | InputDecision) -> str:
 
 
 def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
-    """The surest decisions on a cell's edges: 'sure of 5 of 14 edges: B1 → B2 skip over …'."""
-    inputs = pools.shape.inputs
+    """The decisions on a cell's edges, the surest first.
+
+    'sure of 1 of 2 edges: B1 → B2 skip over …; at chance: B1 → B3 avg 3x3 over …'.
+    """
     edges = zip(pools.positions, evidence.edges.get(role, ()), strict=False)
     decided = [(position, decision) for position, decision in edges if decision is not None]
     if not decided:
         return None
-    sure = [
-        (at, decision)
-        for at, decision in decided
-        if beyond_chance(decision) and decision.difference > 0
-    ]
-    sure.sort(key=lambda pair: pair[1].p)
-    named = [
-        f"{edge_name(at, inputs)} {decision.kept} over {decision.pruned} by {by_how_much(decision)}"
-        for at, decision in sure[:MOST_NAMED]
-    ]
-    if rest := len(sure) - len(named):
-        named.append(f"{rest} more")
-    names = ": " + "; ".join(named) if named else ""
-    return f"sure of {len(sure)} of {len(decided)} edges{names}"
+    groups: dict[str, list[str]] = {"yes": [], "against": [], "no": []}
+    for at, decision in sorted(decided, key=lambda pair: pair[1].p):
+        edge = edge_name(at, pools.shape.inputs)
+        by = by_how_much(decision)
+        groups[_chance(decision)].append(f"{edge} {decision.kept} over {decision.pruned} by {by}")
+    sure, against, at_chance = groups.values()
+    line = f"sure of {len(sure)} of {len(decided)} edges"
+    if sure:
+        line += ": " + "; ".join(sure)
+    if against:
+        line += "; against the measurement: " + "; ".join(against)
+    if at_chance:
+        line += "; at chance: " + "; ".join(at_chance)
+    return line
 
 
 def show_table(evidence: Evidence, genotype: Genotype) -> None:
