@@ -388,10 +388,8 @@ def _reasons(plan: Plan, number: int, good: bool, task: Task) -> list[tuple[str,
         why = f"small, since {task.train} images are few"
     cells, channels = rung.found
     published = "{} of {}".format(*rung.final)
-    lines.append(
-        ("network", f"{cells} cells of {channels} channels to train, of published cells "
-         f"{published}: {why}")
-    )  # fmt: skip
+    sizes = f"{cells} cells of {channels} channels for what is found"
+    lines.append(("network", f"{sizes}, {published} for the published cell: {why}"))
     cells, channels = rung.search
     images = "all training images"
     if search.images < task.train:
