@@ -25,14 +25,19 @@ import prnas
 from prnas.config.sections import ImagesConfig
 from prnas.data.dataset import load
 from prnas.data.storage import Images
+from prnas.fitting.configs import SEARCHED
 from prnas.fitting.folder import read_results, read_state
+from prnas.fitting.names import SEARCH
+from prnas.runs.names import GENOTYPE
+from prnas.space.genotype import Genotype
+from prnas.space.nasbench201.truth import Truth, truth_of
 
 TEST_IMAGES = 2000
 TIMES = "seconds.json"  # How long the fits of a folder took.
 COLUMNS = (
     *("set", "seed", "minutes", "seconds", "image_size", "search_epochs", "network", "label"),
     *("parameters", "macs", "epochs", "validation_error", "test_error", "low", "high"),
-    *("test_images", "best", "only_found", "only_other", "p"),
+    *("test_images", "best", "only_found", "only_other", "p", "cell", "true_accuracy"),
 )
 
 
@@ -87,11 +92,16 @@ def fitted(name: str, images: int | None, minutes: float, seed: int, runs: Path)
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:
-    """A record for each network of a fit that is done."""
+    """A record for each network of a fit that is done.
+
+    With what was found, its cell, and the accuracy that NAS-Bench-201 has for it on CIFAR-10.
+    """
     results, state = read_results(folder), read_state(folder)
     assert results is not None
     compared = {each["other"]: each for each in results["compared"]}
     times = folder.parent / f"{folder.name}.{TIMES}"
+    search = folder / SEARCH / GENOTYPE
+    truth = truth_of(Genotype.loads(search.read_text())) if search.exists() else None
     for network in results["networks"]:
         own = compared.get(network["name"], {})
         low, high = network["interval_95"]
@@ -112,7 +122,14 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
             "test_images": network["images"],
             "best": int(network["name"] == results["best"]),
             **{key: own.get(key, "") for key in ("only_found", "only_other", "p")},
+            **_by_the_table(truth if network["name"] == SEARCHED else None),
         }
+
+
+def _by_the_table(truth: Truth | None) -> dict[str, Any]:
+    if truth is None:
+        return {"cell": "", "true_accuracy": ""}
+    return {"cell": truth.string, "true_accuracy": truth.data_sets["cifar10"].test}
 
 
 def write_records(runs: Path, file: Path) -> int:

@@ -9,6 +9,8 @@ from PIL import Image
 
 from benchmarks.fits import COLUMNS, drawn, write_pictures, write_records
 from prnas.fitting.folder import FitFolder
+from prnas.runs.names import GENOTYPE
+from prnas.space.nasbench201.cells import genotype_of, index_of_string
 from tests.support.made_fits import NAMES, made_folder, made_results
 from tests.support.settings import write_images
 
@@ -39,6 +41,9 @@ def test_a_record_for_each_network(tmp_path: Path) -> None:
     folder = FitFolder(path)
     folder.write_results(made_results())
     folder.close()
+    cell = "|{0}~0|+|{0}~0|{0}~1|+|skip_connect~0|{0}~1|{0}~2|".format("nor_conv_3x3")
+    (path / "search").mkdir(exist_ok=True)
+    (path / "search" / GENOTYPE).write_text(genotype_of(index_of_string(cell)).dumps())
     (path.parent / "seed-1.seconds.json").write_text("61.5")
     assert write_records(tmp_path / "runs", tmp_path / "out.csv") == 1
     with (tmp_path / "out.csv").open(newline="") as text:
@@ -47,6 +52,8 @@ def test_a_record_for_each_network(tmp_path: Path) -> None:
     assert [line["network"] for line in lines] == list(NAMES)
     assert {line["seconds"] for line in lines} == {"61.5"}
     assert [line["best"] for line in lines] == ["1", "0", "0"]
+    assert (lines[0]["cell"], lines[0]["true_accuracy"]) == (cell, "94.363")
+    assert {line["cell"] for line in lines[1:]} == {""}
     assert lines[0]["p"] == "", "it is not compared with itself"
     assert (lines[1]["only_found"], lines[1]["only_other"]) == ("0", "3")
     assert {line["test_error"] for line in lines} == {"0.25"}
