@@ -14,9 +14,13 @@ from prnas.fitting.api import make_request
 from prnas.fitting.configs import Contender
 from prnas.fitting.folder import FitState
 from prnas.fitting.measure import Meter
+from prnas.fitting.plan import ladder
 from prnas.io.errors import UserError
 from prnas.models.inference import choose_device
 from prnas.models.model import network_of, save_model
+from prnas.space.nasbench201.cells import genotype_of, index_of_string
+from prnas.space.network_size import network_size
+from prnas.space.resnet import resnet_size
 from tests.support.made_fits import IMAGES, SaidMeter
 from tests.support.settings import small_config, small_training, write_images
 from tests.support.small_models import colour_card
@@ -52,6 +56,22 @@ def test_configs_are_those_of_the_plan() -> None:
     assert zoo.training.keep == "best"
     assert zoo.training.epochs == 7
     assert not zoo.data.flip
+
+
+def test_the_plain_network_is_as_large_as_the_search_may_find_and_no_larger() -> None:
+    """So that both are trained for about as many epochs in the same time."""
+    state = plan_of()
+    sizes = {"input_channels": 1, "image_size": 8}
+    all_convolutions = "|{0}~0|+|{0}~0|{0}~1|+|{0}~0|{0}~1|{0}~2|".format("nor_conv_3x3")
+    largest = genotype_of(index_of_string(all_convolutions))
+    for rung in ladder(state.task):
+        cells, channels = rung.found
+        most = network_size(largest, channels, cells, 10, **sizes).macs
+        network = configs.contenders(rung, state.task, state.request, None)["plain"].network
+        chosen = network["cells"], network["channels"]
+        for blocks, channels in configs.PLAIN_SIZES:
+            fits = resnet_size(channels, blocks, 10, **sizes).macs <= most
+            assert fits == ((blocks, channels) <= chosen), rung
 
 
 def test_limits_are_kept_by_all() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from prnas.config.choosing import choose
+from prnas.config.choosing import LARGEST_CELL, choose
 from prnas.config.retrain import DEFAULT_GENOTYPE, PLAIN, RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.config.sections import RunConfig
@@ -17,6 +17,7 @@ from prnas.runs import named
 from prnas.space import zoo
 from prnas.space.genotype import Genotype
 from prnas.space.layer_size import NetworkSize
+from prnas.space.nasbench201.cells import genotype_of, index_of_string
 from prnas.space.network_size import network_size
 from prnas.space.resnet import RESNET, resnet_name, resnet_size
 
@@ -26,9 +27,6 @@ SEARCHED, ZOO, PLAIN_NETWORK, GIVEN = "found", "zoo", "plain", "given"
 SMALL_FINALS = ((3, 4), (3, 8))
 # Blocks and channels of plain networks: resnet8 with few and more channels, resnet14, resnet20.
 PLAIN_SIZES = ((3, 4), (3, 8), (3, 16), (3, 32), (6, 32), (9, 32))
-# A plain network computes up to so many times what the cells' network does: large convolutions do
-# more in the same time than many small ones.
-AS_LARGE = 4
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def contenders(
     }
     names = names_of(card)
     if PLAIN_NETWORK in names:
-        every[PLAIN_NETWORK] = _plain(rung.final, rung.size, task, request)
+        every[PLAIN_NETWORK] = _plain(rung, task, request)
     if card is not None:
         every[GIVEN] = Contender(
             GIVEN, f"from the weights of {request.start_from}", card.genotype, _of_card(card)
@@ -94,10 +92,13 @@ def _of_card(card: ModelCard) -> dict[str, Any]:
     return plain | {key: getattr(card, key) for key in keys}
 
 
-def _plain(final: tuple[int, int], size: int, task: Task, request: Request) -> Contender:
-    """The largest plain network that computes `AS_LARGE` times the cells' one, within limits."""
-    facts = task.facts
-    most = AS_LARGE * zoo_size(final, size, task).macs
+def _plain(rung: Rung, task: Task, request: Request) -> Contender:
+    """The largest plain network that computes no more than any that the search may find.
+
+    It must keep the limits, too. So it is trained for about as many epochs in the same time.
+    """
+    facts, size = task.facts, rung.size
+    most = largest_found(rung, task).macs
     sizes: dict[tuple[int, int], NetworkSize] = {}
     for blocks, channels in PLAIN_SIZES:
         sizes[blocks, channels] = resnet_size(
@@ -118,10 +119,19 @@ def _plain(final: tuple[int, int], size: int, task: Task, request: Request) -> C
     )
 
 
+def largest_found(rung: Rung, task: Task) -> NetworkSize:
+    """The size of the network of the largest cell in the space of the search."""
+    return _size_of(genotype_of(index_of_string(LARGEST_CELL)), rung.found, rung.size, task)
+
+
 def zoo_size(final: tuple[int, int], size: int, task: Task) -> NetworkSize:
-    cells, channels = final
+    return _size_of(zoo.get(DEFAULT_GENOTYPE), final, size, task)
+
+
+def _size_of(genotype: Genotype, network: tuple[int, int], size: int, task: Task) -> NetworkSize:
+    cells, channels = network
     return network_size(
-        zoo.get(DEFAULT_GENOTYPE),
+        genotype,
         channels,
         cells,
         len(task.facts.class_sizes),
