@@ -108,11 +108,19 @@ def test_trainings(
 def test_the_cycles_have_the_papers_shape() -> None:
     """The first two are longer, and three tenths of each are grace."""
     (one,) = [{"epochs": "auto", "grace_epochs": "auto", "morphisms": 0, "candidates": 1}]
-    cycles = settled(search(f"schedule.cycles={json.dumps([one] * 9)}"), facts(300, 16))
+    trained = ("architecture.step=first-order", "architecture.scoring=weights")
+    nine = f"schedule.cycles={json.dumps([one] * 9)}"
+    cycles = settled(search(*trained, nine), facts(300, 16))
     lengths = [(cycle.epochs, cycle.grace_epochs) for cycle in cycles.schedule.cycles]
     assert lengths == [(15, 4)] * 2 + [(10, 3)] * 7
-    fewest = settled(search(), facts(1_000_000, PHOTOS)).schedule.cycles
+    fewest = settled(search(*trained), facts(1_000_000, PHOTOS)).schedule.cycles
     assert [(cycle.epochs, cycle.grace_epochs) for cycle in fewest] == [(10, 3)] * 2
+
+
+def test_without_architecture_steps_no_epoch_is_grace() -> None:
+    assert search().config.architecture.step == "none"
+    cycles = settled(search(), facts(800)).schedule.cycles
+    assert [(cycle.epochs, cycle.grace_epochs) for cycle in cycles] == [(50, 0)] * 2
 
 
 @pytest.mark.parametrize(

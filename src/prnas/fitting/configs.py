@@ -192,9 +192,9 @@ def search_config(
         "batch.min": batch,
         "batch.max": batch,
     }
-    for number, (epochs, grace) in enumerate(cycle_lengths(plan.search.epochs)):
+    for number, epochs in enumerate(cycle_lengths(plan.search.epochs)):
         values[f"schedule.cycles.{number}.epochs"] = epochs
-        values[f"schedule.cycles.{number}.grace_epochs"] = grace
+        values[f"schedule.cycles.{number}.grace_epochs"] = 0  # No architecture weights to spare.
     if request.limits:
         cells, channels = plan.rung.found
         values |= {"final.cells": cells, "final.channels": channels}

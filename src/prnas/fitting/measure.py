@@ -120,18 +120,14 @@ class Meter:
         images = 2 * STEPS * config.batch.min + 2
         fewer = {"images": images if images < len(data.train) else None}
         few = config.data.model_copy(update=fewer)
-        first = replace(cycles[0], epochs=10, grace_epochs=1)
+        first = replace(cycles[0], epochs=10, grace_epochs=0)
         schedule = replace(config.schedule, cycles=(first, *cycles[1:]))
         short = config.model_copy(update={"data": few, "schedule": schedule})
         watch = self._watch(searching.start, short, data)
         start = max(watch.ready - watch.began, 0.0)
-        work = [
-            epochs[0] for epochs in work_of_epochs(config)
-        ]  # Grace epochs: of each cycle, the first.
+        work = [epochs[0] for epochs in work_of_epochs(config)]
         growth = tuple(each / work[0] for each in work)
-        return SearchTimes(
-            watch.step(1), watch.step(2), watch.validation(), watch.overhead(), start, growth
-        )
+        return SearchTimes(watch.step(2), watch.validation(), watch.overhead(), start, growth)
 
     def _watch(self, start: Callable[..., Any], config: Any, data: DataSet) -> _Watch:
         """Start a run in a folder that is removed again, and watch it until its third epoch."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 
-from prnas.config.choosing import BATCHES, FEW, FIRST_CYCLES, GRACE, STEPS, ImageFacts, image_sizes
+from prnas.config.choosing import BATCHES, FEW, FIRST_CYCLES, STEPS, ImageFacts, image_sizes
 from prnas.io.errors import UserError
 
 AIM = 0.95  # Share of the budget that is planned; the rest is for what cannot be foreseen.
@@ -77,8 +77,7 @@ class StepTimes:
 class SearchTimes:
     """The measured times of a search, in its first cycle."""
 
-    weights_step: float  # A step of a grace epoch.
-    whole_step: float  # One that trains the architecture as well.
+    step: float
     validation: float
     overhead: float
     start: float
@@ -166,11 +165,10 @@ def batch_size(images: int) -> int:
     return min(max(8 * round(images / STEPS / 8), least), most, max(images, 1))
 
 
-def cycle_lengths(epochs: int) -> list[tuple[int, int]]:
-    """Epochs and grace epochs of each cycle, of about `epochs` in all."""
+def cycle_lengths(epochs: int) -> list[int]:
+    """Epochs of each cycle, of about `epochs` in all."""
     shares = [FIRST_CYCLES if number < 2 else 1.0 for number in range(CYCLES)]
-    lengths = [max(2, int(epochs * share / sum(shares))) for share in shares]
-    return [(length, min(max(1, round(GRACE * length)), length - 1)) for length in lengths]
+    return [max(2, int(epochs * share / sum(shares))) for share in shares]
 
 
 def ladder(task: Task) -> list[Rung]:
@@ -191,9 +189,8 @@ def search_seconds(times: SearchTimes, task: Task, images: int, epochs: int) -> 
     weights = images * (1 - ARCHITECTURE_SHARE)
     steps, validated = weights / task.search_batch, images - weights
     total = 0.0
-    for (length, grace), growth in zip(cycle_lengths(epochs), times.growth, strict=True):
-        step = grace * times.weights_step + (length - grace) * times.whole_step
-        computed = growth * (steps * step + length * validated * times.validation)
+    for length, growth in zip(cycle_lengths(epochs), times.growth, strict=True):
+        computed = growth * length * (steps * times.step + validated * times.validation)
         total += computed * (1 + EVIDENCE) + length * OVERHEAD * times.overhead
     return times.start + total
 
@@ -311,7 +308,7 @@ def _guessed(number: int, measured: Mapping[int, RungTimes], work: Sequence[floa
         return measured[number]
     power = LEAST_POWER
     if above := [rung for rung in measured if rung > number]:
-        slower = measured[min(above)].search.whole_step / measured[below].search.whole_step
+        slower = measured[min(above)].search.step / measured[below].search.step
         more = work[min(above)] / work[below]
         if more > 1 and slower > 1:
             power = max(power, min(log(slower) / log(more), 1.0))
@@ -333,8 +330,7 @@ def _scaled(times: RungTimes, factor: float) -> RungTimes:
     search = times.search
     return RungTimes(
         SearchTimes(
-            search.weights_step * factor,
-            search.whole_step * factor,
+            search.step * factor,
             search.validation * factor,
             search.overhead,
             search.start,
@@ -389,24 +385,28 @@ def _reasons(plan: Plan, number: int, good: bool, task: Task) -> list[tuple[str,
     cells, channels = rung.found
     published = "{} of {}".format(*rung.final)
     sizes = f"{cells} cells of {channels} channels for what is found"
-    lines.append(("network", f"{sizes}, {published} for the published cell: {why}"))
+    if "zoo" in task.contenders:
+        sizes = f"{sizes}, {published} for the published cell"
+    lines.append(("network", f"{sizes}: {why}"))
     cells, channels = rung.search
     images = "all training images"
     if search.images < task.train:
         images = f"{search.images:,} of {task.train:,} training images, as time allows"
-    epochs = sum(length for length, _ in cycle_lengths(search.epochs))
+    epochs = sum(cycle_lengths(search.epochs))
     lines.append(
         ("search", f"{epochs} epochs in {CYCLES} cycles, {cells} cells of {channels} channels, "
          f"on {images}")
     )  # fmt: skip
-    lengths = {name: each.epochs for name, each in plan.trainings.items()}
+    # What is found may be smaller than the slowest network, which its time is taken from.
+    lengths = {name: each.epochs for name, each in plan.trainings.items() if name != "found"}
     each = ", ".join(f"{epochs} of {CALLED.get(name, name)}" for name, epochs in lengths.items())
     capped = [epochs == ENOUGH_TRAINING for epochs in lengths.values()]
     why = "the same time for each"
     if any(capped):
         enough = f"{ENOUGH_TRAINING} are enough"
         why = f"{enough} for all" if all(capped) else f"{why}, but {enough}"
-    lines.append(("trainings", f"about so many epochs ({why}): {each}"))
+    later = "those of the found network are planned when it is found"
+    lines.append(("trainings", f"about so many epochs ({why}): {each}; {later}"))
     if not good:
         lines.append(("note", "the time is short for so many images: more of it would help"))
     return lines

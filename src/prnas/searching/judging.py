@@ -196,7 +196,9 @@ class Judging:
                 key: elimination.comparison for key, elimination in self.eliminations.items()
             }
             return {
-                key: comparison for key, comparison in comparisons.items() if comparison is not None
+                key: comparison
+                for key, comparison in comparisons.items()
+                if comparison is not None and self._was_taken(decision, key, comparison)
             }
         pairs: dict[EdgeKey, tuple[int, int]] = {}
         for key in sorted(self.tested, key=self._keys.index):
@@ -220,6 +222,12 @@ class Judging:
             )
             for key, (survivor, pruned) in pairs.items()
         }
+
+    def _was_taken(self, decision: Decision, key: EdgeKey, comparison: Comparison) -> bool:
+        """Whether the edge was decided as its elimination ended, and not by a bound on skips."""
+        gone = {pruned.op for pruned in decision.change.cell(key[0]).edges[key[1]].pruned}
+        candidates = self._candidates(key)
+        return candidates[comparison.survivor] not in gone and candidates[comparison.pruned] in gone
 
     def _gap_by_paths(self, key: EdgeKey, survivor: int, pruned: int) -> Estimate:
         """The gain of paths with the survivor, sampled over groups of paths."""
