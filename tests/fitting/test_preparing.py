@@ -3,12 +3,13 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from prnas.config.retrain import RetrainConfig
 from prnas.config.search import SearchConfig
-from prnas.data.dataset import load
+from prnas.data.dataset import DataSet, load
 from prnas.fitting import configs, fit
 from prnas.fitting.api import make_request
 from prnas.fitting.configs import Contender
@@ -18,6 +19,7 @@ from prnas.fitting.plan import ladder
 from prnas.io.errors import UserError
 from prnas.models.inference import choose_device
 from prnas.models.model import network_of, save_model
+from prnas.space.latency import LatencyTable, key
 from prnas.space.nasbench201.cells import genotype_of, index_of_string
 from prnas.space.network_size import network_size
 from prnas.space.resnet import resnet_size
@@ -61,7 +63,7 @@ def test_configs_are_those_of_the_plan() -> None:
 def test_the_plain_network_is_as_large_as_the_search_may_find_and_no_larger() -> None:
     """So that both are trained for about as many epochs in the same time."""
     state = plan_of()
-    sizes = {"input_channels": 1, "image_size": 8}
+    sizes: dict[str, Any] = {"input_channels": 1, "image_size": 8}
     all_convolutions = "|{0}~0|+|{0}~0|{0}~1|+|{0}~0|{0}~1|{0}~2|".format("nor_conv_3x3")
     largest = genotype_of(index_of_string(all_convolutions))
     for rung in ladder(state.task):
@@ -85,6 +87,30 @@ def test_limits_are_kept_by_all() -> None:
     assert not configs.within(
         configs.zoo_size(plan_of().plan.rung.final, size, state.task), request
     )
+
+
+def test_a_latency_that_nothing_can_keep_is_refused_before_the_search() -> None:
+    class Slow(SaidMeter):
+        """Every operation of the network takes 10 microseconds."""
+
+        def latencies(
+            self, config: SearchConfig, data: DataSet, threads: int | None
+        ) -> dict[str, Any]:
+            channels, height, width = data.shape
+            network = config.final_network(data.num_classes, (channels, height, width))
+            places = {
+                key(op, place.plan.channels, *place.reads(source, network.shape)): 10_000
+                for op in config.space.initial_pool
+                for place in network.around[1]
+                for source in (0, 1)
+            }
+            return LatencyTable(network, 1_000, places).to_json()
+
+    request = make_request("digits", 60, max_latency="0.1ms")
+    said = r"--max-latency: no network that this fit could find can have at most 0\.1 ms: "
+    with pytest.raises(UserError, match=rf"{said}the smallest one has \d+\.\d+ ms\. Raise"):
+        fit.plan_only(request, meter=Slow())
+    fit.plan_only(replace(request, max_latency="10ms"), meter=Slow())
 
 
 def test_a_model_to_start_from_stands_for_a_network_that_was_not_searched(tmp_path: Path) -> None:

@@ -2,22 +2,27 @@
 
 import os
 import signal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import prnas
 from prnas.config.search import SearchConfig
+from prnas.data.dataset import load
 from prnas.io.errors import UserError
 from prnas.runs.events import Callback, SearchResult
 from prnas.runs.record_lines import read_records
 from prnas.runs.records import GenotypeRecord
 from prnas.runs.run import Stopped
 from prnas.searching.api import resume, start
+from prnas.searching.limits import final_costs, unmet_limits
 from prnas.space.final_network import FinalNetwork
 from prnas.space.genotype import Cell, Edge, Genotype
 from prnas.space.latency import LatencyTable, key
+from prnas.space.nasbench201.cells import genotype_of, index_of_string
 from prnas.space.network_size import network_size
 from prnas.space.operations import Conv, Skip, from_label
 from tests.support.settings import small_config
@@ -181,3 +186,38 @@ def test_a_limit_on_the_latency(images: Path) -> None:
         prnas.search(limited(images, **{**final, "latency": lacking.to_json()}))
     with pytest.raises(UserError, match="for a network of 8 channels, 5 cells, 3x8x8 images, the"):
         prnas.search(limited(images, **{**final, "cells": 6}))
+
+
+@pytest.mark.parametrize("most_skips", [None, 0, 2, 6])
+def test_the_smallest_network_has_no_more_skips_than_allowed(
+    images: Path, most_skips: int | None
+) -> None:
+    """Against every one of the 729 cells of a space of three operations."""
+    config = small_config(
+        images,
+        space={
+            "name": "plain",
+            "limits": {"kernel_min": 1, "kernel_max": 3, "dilation_max": 1, "depth_max": 0},
+            "initial_pool": ["skip", "plain 1x1", "plain 3x3"],
+        },
+        schedule={"cycles": [{"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 1}]},
+        network={"shape": "nasbench201", "cells": 3, "channels": 4, "nodes": 3},
+        derivation={"max_skips_normal": most_skips},
+        final={"cells": 3, "channels": 4, "max_params": 1, "max_macs": 1},
+    )
+    data = load(config.data, torch.device("cpu"))
+    costs = final_costs(config, data)
+    assert costs is not None
+    names = ("skip_connect", "nor_conv_1x1", "nor_conv_3x3")
+    bound = 6 if most_skips is None else most_skips
+    cells = [
+        genotype_of(index_of_string("|{}~0|+|{}~0|{}~1|+|{}~0|{}~1|{}~2|".format(*chosen)))
+        for chosen in product(names, repeat=6)
+        if chosen.count("skip_connect") <= bound
+    ]
+    sizes = [network_size(cell, 4, 3, 3, image_size=8) for cell in cells]
+    assert unmet_limits(costs, config) == {
+        "params": min(size.parameters for size in sizes),
+        "macs": min(size.macs for size in sizes),
+    }
+    data.close()

@@ -10,7 +10,7 @@ from prnas.config.search import SearchConfig
 from prnas.config.sections import RunConfig
 from prnas.config.undecided import Draft
 from prnas.fitting.plan import FINALS, Plan, Rung, Task, augmentation, batch_size, cycle_lengths
-from prnas.fitting.request import Request, amount_of
+from prnas.fitting.request import Request
 from prnas.io.errors import UserError
 from prnas.models.card import ModelCard
 from prnas.runs import named
@@ -142,8 +142,7 @@ def _size_of(genotype: Genotype, network: tuple[int, int], size: int, task: Task
 
 def within(cost: NetworkSize, request: Request) -> bool:
     """Whether a network keeps the limits on parameters and multiply-accumulates."""
-    params, macs = amount_of(request.max_params), amount_of(request.max_macs)
-    return (params is None or cost.parameters <= params) and (macs is None or cost.macs <= macs)
+    return request.allows(cost.parameters, cost.macs)
 
 
 def finals_within(size: int, task: Task, request: Request) -> tuple[tuple[int, int], ...]:
@@ -155,8 +154,9 @@ def finals_within(size: int, task: Task, request: Request) -> tuple[tuple[int, i
     if not fitting:
         least = zoo_size(every[0], size, task)
         raise UserError(
-            f"the limits are too low: the smallest network here has {least.parameters:,} "
-            f"parameters and {least.macs:,} multiply-accumulates"
+            "the limits are too low: the smallest network of the published cell, which is trained "
+            f"for comparison, has {least.parameters:,} parameters and {least.macs:,} "
+            "multiply-accumulates"
         )
     usual = tuple(final for final in fitting if final in FINALS)
     return usual or (fitting[-1],)

@@ -156,7 +156,8 @@ def _found(search: Mapping[str, Any]) -> list[str]:
     cells = [f"{escape(role)} cell: {_name(text, 2000)}" for role, text in search["cells"].items()]
     sure = search["how_sure"]
     said = f"<p>How sure its decisions are: {_name(sure, 2000)}</p>" if sure else ""
-    return ["<p>It found these cells:</p>", _list(cells), said]
+    these = "this cell" if len(cells) == 1 else "these cells"
+    return [f"<p>It found {these}:</p>", _list(cells), said]
 
 
 def _networks_section(results: Mapping[str, Any]) -> str:
@@ -215,7 +216,7 @@ def _network_row(network: Mapping[str, Any], best: bool, lowest: float) -> str:
         in_percent(network["validation"]),
         f"{network['parameters']:,}",
         f"{network['macs']:,}",
-        f"{network['latency']:.2g}{'' if network['within_limits'] else ' (too slow)'}",
+        f"{network['latency']:.2g}{'' if network['within_limits'] else ' (over a limit)'}",
         f"{network['epochs']} (kept {network['kept_epoch']})",
         f"{network['seconds'] / 60:.1f} min",
     ]

@@ -23,6 +23,8 @@ from prnas.models.card import ModelCard
 from prnas.models.inference import choose_device
 from prnas.models.model import read_card, size_of
 from prnas.runs.named import check_has_model
+from prnas.searching.limits import final_costs, unmet_limits
+from prnas.space.costs import shown
 from prnas.space.network_size import supernet_macs
 from prnas.space.pools import Pools
 
@@ -111,6 +113,8 @@ def _decided(
         data = loaded.at(decided.rung.size)
         tables[decided.rung] = meter.latencies(plain, data, request.threads)
     plan, times = decided, measured[rungs.index(decided.rung)]
+    search = configs.search_config(plan, task, request, tables.get(plan.rung))
+    _check_limits(search, loaded.at(plan.rung.size))
     plan = replace(plan, reasons=(*plan.reasons, *variants(task, plan.rung.size)[1]))
     every = configs.contenders(plan.rung, task, request, card)
     return FitState(
@@ -119,9 +123,21 @@ def _decided(
         task,
         dict(times.networks),
         plan,
-        configs.search_config(plan, task, request, tables.get(plan.rung)).to_data(),
+        search.to_data(),
         {name: contender.to_json() for name, contender in every.items()},
     )
+
+
+def _check_limits(search: configs.SearchConfig, data: DataSet) -> None:
+    costs = final_costs(search, data)
+    if costs is None:
+        return
+    for kind, least in unmet_limits(costs, search).items():
+        limit = search.final.limits.of(kind) or 0
+        raise UserError(
+            f"--max-{kind}: no network that this fit could find can have at most "
+            f"{shown(kind, limit)}: the smallest one has {shown(kind, least)}. Raise the limit"
+        )
 
 
 def _task(request: Request, card: ModelCard | None, loaded: Loaded, listener: Listener) -> Task:

@@ -46,6 +46,15 @@ class Request:
         }
         return {name: value for name, value in given.items() if value is not None}
 
+    def allows(self, parameters: int, macs: int, latency: float = 0.0) -> bool:
+        """Whether a network of so many parameters, MACs and milliseconds keeps the limits."""
+        limits = (
+            (amount_of(self.max_params), parameters),
+            (amount_of(self.max_macs), macs),
+            (milliseconds_of(self.max_latency), latency),
+        )
+        return all(most is None or value <= most for most, value in limits)
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from prnas.data.dataset import DataSet
 from prnas.fitting import verdict
 from prnas.fitting.configs import SEARCHED, Contender
-from prnas.fitting.request import Request, milliseconds_of
+from prnas.fitting.request import Request
 from prnas.fitting.verdict import Trained
 from prnas.models.inference import Forward, evaluating
 from prnas.models.metrics import confusion_matrix
@@ -58,7 +58,6 @@ def tested_of(
     request: Request,
 ) -> Trained:
     assert result.validation is not None
-    limit = milliseconds_of(request.max_latency)
     return Trained(
         name=contender.name,
         label=contender.label,
@@ -73,7 +72,7 @@ def tested_of(
         correct=int((outcome.predicted == data.test.labels).sum()),
         images=len(data.test),
         latency=latency,
-        within_limits=limit is None or latency <= limit,
+        within_limits=request.allows(result.parameters, result.macs, latency),
     )
 
 

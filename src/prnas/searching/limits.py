@@ -3,12 +3,13 @@
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet
 from prnas.io.errors import UserError
-from prnas.searching.cycle_end import MOST_STEPS
+from prnas.searching.cycle_end import MOST_STEPS, max_skips
 from prnas.space.analysis.counting import discoverable
-from prnas.space.best_fit import Group, Option, least_cost
+from prnas.space.best_fit import Group, Option, best_fit, least_cost
 from prnas.space.costs import CostKind, Costs, shown
-from prnas.space.operations import Operation, Zero
+from prnas.space.operations import Operation, Skip, Zero
 from prnas.space.pools import Pools
+from prnas.space.shape import Role
 
 MOST_NAMED = 3
 
@@ -27,40 +28,63 @@ def check_limits(config: SearchConfig, data: DataSet) -> None:
     costs = final_costs(config, data)
     if costs is None:
         return
-    steps = config.schedule.num_replacements
-    reached = discoverable(config.space, min(steps, MOST_STEPS))
     if costs.table is not None:
-        _check_table(costs, reached, config)
-    if steps > MOST_STEPS:
-        return  # There may be smaller ones than those known.
-    for kind in config.final.limits.kinds:
+        _check_table(costs, _reached(config), config)
+    for kind, least in unmet_limits(costs, config).items():
         limit = config.final.limits.of(kind) or 0
-        if (least := smallest(costs, config, reached, kind)) > limit:
-            raise UserError(
-                f"final.max_{kind}: no network of this search can have at most "
-                f"{shown(kind, limit)}: the smallest one, of {costs.network.in_words}, has "
-                f"{shown(kind, least)}. Raise the limit, or set final.channels or final.cells lower"
-            )
+        raise UserError(
+            f"final.max_{kind}: no network of this search can have at most "
+            f"{shown(kind, limit)}: the smallest one, of {costs.network.in_words}, has "
+            f"{shown(kind, least)}. Raise the limit, or set final.channels or final.cells lower"
+        )
+
+
+def unmet_limits(costs: Costs, config: SearchConfig) -> dict[CostKind, int]:
+    """The kinds whose limit no network of the search can keep, each with the least it can have."""
+    if config.schedule.num_replacements > MOST_STEPS:
+        return {}  # There may be smaller ones than those known.
+    limits, reached = config.final.limits, _reached(config)
+    least: dict[CostKind, int] = {
+        kind: smallest(costs, config, reached, kind) for kind in limits.kinds
+    }
+    return {kind: cost for kind, cost in least.items() if cost > (limits.of(kind) or 0)}
+
+
+def _reached(config: SearchConfig) -> tuple[Operation, ...]:
+    return discoverable(config.space, min(config.schedule.num_replacements, MOST_STEPS))
 
 
 def smallest(
     costs: Costs, config: SearchConfig, operations: tuple[Operation, ...], kind: CostKind
 ) -> int:
-    """The least cost of a network of these operations."""
+    """The least cost of a network of these operations, with no more skips than are allowed."""
     pools = Pools.initial(config.network.nodes, config.space.initial_pool, config.network.shape)
     usable = [op for op in operations if pools.shape.reads == "all" or not isinstance(op, Zero)]
+    bounds = max_skips(config)
+
+    def option(role: Role, source: int, op: Operation) -> Option:
+        cost = costs.of(role, source, op).of(kind)
+        return Option(-cost, tuple(int(role == own and isinstance(op, Skip)) for own in bounds))
+
     groups = [
         Group(
-            tuple(
-                tuple(Option(0, (costs.of(role, source, op).of(kind),)) for op in usable)
-                for source in range(state)
-            ),
+            tuple(tuple(option(role, source, op) for op in usable) for source in range(state)),
             pools.shape.num_edges(state),
         )
         for role in pools.roles
         for state in pools.shape.nodes(pools.cell(role).num_nodes)
     ]
-    return costs.around.of(kind) + least_cost(groups, 0)
+    # Where there is nothing but skips, more of them than the bound are taken.
+    most = [max(bound, least_cost(groups, i)) for i, bound in enumerate(bounds.values())]
+    choice = best_fit(groups, tuple(most))
+    assert choice is not None
+    taken = [
+        group.slots[slot][index].value
+        for group, options in zip(groups, choice, strict=True)
+        for slot, index in enumerate(options)
+        if index is not None
+    ]
+    return costs.around.of(kind) - sum(taken)
 
 
 def _check_table(costs: Costs, reached: tuple[Operation, ...], config: SearchConfig) -> None:

@@ -127,4 +127,4 @@ def _rows(result: FitResult) -> tuple[list[str], list[list[str]]]:
 
 
 def _latency(network: dict[str, Any]) -> str:
-    return f"{network['latency']:.2g}{'' if network['within_limits'] else ' (too slow)'}"
+    return f"{network['latency']:.2g}{'' if network['within_limits'] else ' (over a limit)'}"
