@@ -117,6 +117,19 @@ def test_the_cycles_have_the_papers_shape() -> None:
     assert [(cycle.epochs, cycle.grace_epochs) for cycle in fewest] == [(10, 3)] * 2
 
 
+@pytest.mark.parametrize(
+    ("step", "grace"),
+    [("first-order", 15), ("multinomial", 15), ("sampled", 0), ("none", 0)],
+)
+def test_only_steps_that_learn_have_grace_epochs(step: str, grace: int) -> None:
+    scoring = "weights" if step in ("first-order", "multinomial") else "removal"
+    relaxation = "multinomial" if step == "multinomial" else "softmax"
+    settings = {"step": step, "scoring": scoring, "relaxation": relaxation}
+    draft = search(*(f"architecture.{name}={value}" for name, value in settings.items()))
+    cycles = draft.settled(choose(draft, facts(1000)).values).schedule.cycles
+    assert [(cycle.epochs, cycle.grace_epochs) for cycle in cycles] == [(50, grace)] * 2
+
+
 def test_without_architecture_steps_no_epoch_is_grace() -> None:
     assert search().config.architecture.step == "none"
     cycles = settled(search(), facts(800)).schedule.cycles

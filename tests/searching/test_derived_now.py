@@ -15,7 +15,7 @@ import prnas
 from prnas.config.search import SearchConfig
 from prnas.runs.run import Stopped
 from prnas.searching.api import resume, start
-from prnas.searching.derived_now import derived_now, derived_record, warning
+from prnas.searching.derived_now import derived_now, derived_record, held_back, warning
 from prnas.space import zoo
 from prnas.space.analysis.distance import edit_distance
 from prnas.space.derivation import derive
@@ -95,6 +95,20 @@ def test_a_warning_when_skips_take_over(role: Role) -> None:
     assert warning(with_skips(role, 5), None, CONFIG) == text
     assert warning(with_skips(role, 6), with_skips(role, 5), CONFIG) is None  # was said already
     assert warning(with_skips(role, 4), with_skips(role, 5), CONFIG) is None
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_bound_that_holds_skips_back_is_told(role: Role) -> None:
+    """Where there is a bound, a cell never has too many: what counts is what it would have."""
+    bounded = CONFIG.override([f"derivation.max_skips_{role}=2"])
+    text = held_back(with_skips(role, 5), bounded)
+    assert text is not None
+    assert f"without it they would be 5 of the 8 operations of the {role} cell" in text
+    assert "skip_dropout" in text
+    assert held_back(with_skips(role, 4), bounded) is None
+    assert held_back(with_skips(role, 8), CONFIG) is None
+    other: Role = "reduction" if role == "normal" else "normal"
+    assert held_back(with_skips(other, 8), bounded) is None
 
 
 @pytest.mark.parametrize(

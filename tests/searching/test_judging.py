@@ -24,6 +24,7 @@ from prnas.searching.measuring import Measuring
 from prnas.space.change import Change
 from prnas.space.evidence import difference, estimate
 from prnas.space.genotype import ROLES
+from prnas.space.operations import Skip
 from tests.support.in_process import Cli
 from tests.support.settings import small_config, write_images
 from tests.support.watching import Watch, assert_same_run, folder_of, last_state
@@ -241,6 +242,58 @@ def test_cells_of_one_kind_are_measured_as_well(images: Path, scoring: str) -> N
         assert found.inputs == {"normal": []}
 
 
+def test_what_a_bound_on_skips_decides_is_no_decision_of_removal(images: Path) -> None:
+    """Beside the search without the bound: the same measurements, other skips in the end."""
+    space = {
+        "name": "plain",
+        "limits": {"kernel_min": 1, "kernel_max": 3, "dilation_max": 1, "depth_max": 0},
+        "initial_pool": ["skip", "plain 1x1", "plain 3x3"],
+    }
+    cycles = [
+        {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": number} for number in (2, 1)
+    ]
+    changes = {
+        **REMOVAL,
+        "space": space,
+        "schedule": {"cycles": cycles},
+        "network": {"shape": "nasbench201", "nodes": 3, "output": "last"},
+    }
+    free, bounded = (
+        start(small_config(images, **changes, derivation={"max_skips_normal": most}), runs=None)
+        for most in (None, 0)
+    )
+    assert free.cycles[0].change == bounded.cycles[0].change
+    assert free.cycles[0].evidence == bounded.cycles[0].evidence
+    own, held = evidence_of(free.cycles[1]), evidence_of(bounded.cycles[1])
+    assert own.removal == held.removal
+    overruled = [edge.op == Skip() for node in free.genotype.normal.nodes for edge in node]
+    assert 0 < sum(overruled) < 6  # else nothing is tested here
+    assert Skip() not in bounded.genotype.normal.operations
+    assert own.uncompared == {"normal": [None] * 6}
+    assert held.uncompared == {"normal": ["rule" if one else None for one in overruled]}
+    assert held.edges["normal"] == [
+        None if one else decision
+        for one, decision in zip(overruled, own.edges["normal"], strict=True)
+    ]
+    assert (own.decisions, held.decisions) == (6, 6 - sum(overruled))
+
+
+def test_edges_that_there_was_no_time_for_are_recorded(images: Path) -> None:
+    cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 0, "candidates": 3}
+    changes: dict[str, Any] = {
+        "schedule": {"cycles": [cycle, {**cycle, "candidates": 1}]},
+        "network": {"nodes": 2},
+        "evidence": {"share": 0.01},
+    }
+    first, last = (evidence_of(one) for one in start(small_config(images, **changes)).cycles)
+    for found, measured in ((first, 4), (last, 10)):  # ten edges; after the last cycle, all
+        decided = [one is not None for one in chain(*found.edges.values())]
+        assert sum(decided) == measured
+        assert list(chain(*found.uncompared.values())) == [
+            None if one else "unmeasured" for one in decided
+        ]
+
+
 class Together:
     """Two processes, one after the other: the second knows what the first has found."""
 
@@ -328,6 +381,9 @@ def test_budgets() -> None:
     found = plan(1e6)
     assert (found.saliency_batches, found.saliency_batch) == (128, 8)  # all 1024 images
     assert (found.removal_images, found.edges) == (1024, 5)  # no more than the config says
+    assert found.limited_by == "images"
+    assert plan(1e6, half=500).limited_by == "half"
+    assert plan(1e4).limited_by == "share"
     assert found.share < 0.2
     # Of 2e4 units, 2000 are for 25 batches; 18000 / 11.3 passes is 1590: 9 batches of 128 + 32.
     found = plan(1e5)

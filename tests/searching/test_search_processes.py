@@ -3,6 +3,7 @@
 import signal
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -122,11 +123,29 @@ def test_two_machines_are_one_with_twice_the_batch(images: Path, tmp_path: Path)
     check_twice_the_batch(config, tmp_path / "runs")
 
 
+# As the recipe `pictures`: plain convolutions, removal without architecture steps, a bound.
+AS_PICTURES: dict[str, Any] = {
+    "space": {
+        "name": "pictures",
+        "limits": {"kernel_min": 1, "kernel_max": 3, "dilation_max": 1, "depth_max": 0},
+        "initial_pool": ["skip", "plain 1x1", "plain 3x3"],
+    },
+    "network": {"shape": "nasbench201", "cells": 3, "nodes": 3, "output": "last"},
+    "architecture": {"scoring": "removal", "step": "none"},
+    "derivation": {"max_skips_normal": 1},
+}
+
+
 @pytest.mark.slow  # a lost process, and how it goes on, is among the others
-def test_two_processes_stop_together_and_go_on(images: Path, tmp_path: Path) -> None:
-    cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": 2, "candidates": 4}
+@pytest.mark.parametrize("changes", [{}, AS_PICTURES])
+def test_two_processes_stop_together_and_go_on(
+    images: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    morphisms = 0 if changes else 2
+    candidates = 2 if changes else 4
+    cycle = {"epochs": 1, "grace_epochs": 0, "morphisms": morphisms, "candidates": candidates}
     last = {**cycle, "morphisms": 0, "candidates": 1}
-    config = small_config(images, schedule={"cycles": [cycle, last]})
+    config = small_config(images, schedule={"cycles": [cycle, last]}, **changes)
     path = write_config(config, tmp_path)
     devices = ("--devices", "2", "--accelerator", "cpu")
     good("search", path, "--name", "whole", *devices, cwd=tmp_path)

@@ -13,6 +13,7 @@ from prnas.io.errors import FormatError, UserError
 from prnas.runs.integrity import config_digest
 from prnas.space import zoo
 from prnas.space.analysis.counting import discoverable
+from prnas.space.operations import Skip
 from prnas.space.setting import SETTINGS
 from prnas.space.shape import NASBENCH201
 from prnas.studies import folder as study_folder
@@ -90,6 +91,13 @@ def test_random_cells_have_the_shape_of_the_search() -> None:
     assert drawn is not None
     assert drawn.shape == NASBENCH201
     assert drawn.normal.concat == (3,)
+
+
+def test_random_cells_keep_the_bound_on_skips() -> None:
+    given = {"network": {"shape": "nasbench201", "cells": 3}, "derivation": {"max_skips_normal": 0}}
+    row = Row("random", "random", SearchConfig.from_data(given))
+    cells = [row.genotype(seed) for seed in range(40)]
+    assert all(cell is not None and Skip() not in cell.normal.operations for cell in cells)
 
 
 def test_a_job_has_the_config_that_its_command_makes() -> None:

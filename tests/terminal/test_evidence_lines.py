@@ -48,8 +48,47 @@ def test_counts_in_short() -> None:
     assert "against" not in in_short(sure)
     assert not at_chance(sure)
     nothing = made_evidence(pools, change, decisions=0, supported=0, contradicted=0)
-    assert in_short(nothing) == "nothing had to be decided"
+    assert in_short(nothing) == "nothing was decided by what candidates are worth"
     assert not at_chance(nothing)
+
+
+def test_edges_without_a_comparison_are_told() -> None:
+    """Of some there was no time to measure anything; of others, a rule decided."""
+    pools, change, _ = ended()
+    whole = made_evidence(pools, change, OUTCOMES[:1])
+    kept, nothing = whole.edges["normal"], [None] * 5
+    evidence = whole.model_copy(
+        update={
+            "edges": {"normal": [*kept[:2], None, None, None], "reduction": nothing},
+            "uncompared": {
+                "normal": [None, None, "rule", "unmeasured", None],
+                "reduction": ["unmeasured"] * 5,
+            },
+        }
+    )
+    assert in_short(evidence).endswith("; 1 edge decided by a rule; 6 edges not measured")
+    line = in_a_line(evidence, "normal", pools.normal)
+    assert line is not None
+    assert line.startswith("sure of 2 of 2 edges: ")
+    assert line.endswith("; by a rule, such as a bound on skips: c(k-2) → B2; 1 edge not measured")
+    assert in_a_line(evidence, "reduction", pools.normal) == "5 edges not measured"
+    said = verdict(records(evidence, evidence), advise=False)
+    assert said is not None
+    assert said.endswith("of the last 10; 12 more were not measured.")
+
+
+def test_the_end_names_what_a_rule_decided(capsys: pytest.CaptureFixture[str]) -> None:
+    pools, change, genotype = ended()
+    by_rule = [None, *["rule"] * 4]
+    uncompared = {"normal": by_rule, "reduction": [None] * 5}
+    evidence = made_evidence(pools, change, OUTCOMES[:1], uncompared=uncompared)
+    edges = {**evidence.edges, "normal": [evidence.edges["normal"][0], *[None] * 4]}
+    show_table(evidence.model_copy(update={"edges": edges}), genotype)
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if "normal: c(k-1) → B1" in line]
+    assert "conv 3x3" in line
+    assert "by a rule, such as a bound on skips" in line
+    assert sum("by a rule" in line for line in lines) == 3  # of four edges, one is not in the cell
 
 
 def test_every_edge_is_named_the_surest_first() -> None:
@@ -125,6 +164,19 @@ def test_states_of_cells_with_one_input(capsys: pytest.CaptureFixture[str]) -> N
     for edge in ("c(k-1) → B1", "c(k-1) → B2", "B1 → B2", "c(k-1) → B3", "B1 → B3", "B2 → B3"):
         assert out.count(f"normal: {edge} ") == 1
     assert "c(k-2)" not in out
+
+
+@pytest.mark.parametrize(
+    ("limited_by", "named"),
+    [("share", ["a larger evidence.share"]), ("images", ["a larger evidence.images"]),
+     ("half", []), (None, ["a larger evidence.share"])],
+)  # fmt: skip
+def test_advice_names_what_bounded_the_images(limited_by: object, named: list[str]) -> None:
+    pools, change, _ = ended()
+    said = advice(made_evidence(pools, change, scoring="removal", limited_by=limited_by))
+    assert [words for words in ("evidence.share", "evidence.images") if words in said] == [
+        words.rpartition(" ")[2] for words in named
+    ]
 
 
 def test_groups_are_of_what_was_drawn() -> None:

@@ -39,6 +39,7 @@ STEPS: list[str] = [
     "enas",
 ]
 SAMPLING = ("sampled", "sampled-cells", "enas")  # steps that train one network of the supernet's
+GRACELESS = ("none", "sampled", "sampled-cells")  # steps that do the same in grace epochs
 UNTRAINED = ("none", *SAMPLING, "multinomial")  # steps without gradients of architecture weights
 # Settings that only some relaxations of prnas, or only some steps of it, know what to do with.
 _OF_RELAXATIONS: dict[str, tuple[str, ...]] = {

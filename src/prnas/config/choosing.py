@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from prnas.config.architecture import UNTRAINED
+from prnas.config.architecture import GRACELESS
 from prnas.config.retrain import DEFAULT_GENOTYPE, RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.config.undecided import Draft
@@ -218,7 +218,7 @@ def _cycle_values(draft: Draft[Any], epochs: int) -> dict[str, int]:
     config = draft.config
     if not isinstance(config, SearchConfig):
         return {}
-    cycles, untrained = config.schedule.cycles, config.architecture.step in UNTRAINED
+    cycles, graceless = config.schedule.cycles, config.architecture.step in GRACELESS
     shares = [FIRST_CYCLES if number < 2 else 1.0 for number in range(len(cycles))]
     values: dict[str, int] = {}
     for number, (cycle, share) in enumerate(zip(cycles, shares, strict=True)):
@@ -227,7 +227,7 @@ def _cycle_values(draft: Draft[Any], epochs: int) -> dict[str, int]:
         if f"{path}.epochs" in draft.open:
             length = max(2, cycle.grace_epochs + 1, round(epochs * share / sum(shares)))
         values[f"{path}.epochs"] = length
-        grace = 0 if untrained else min(max(1, round(GRACE * length)), length - 1)
+        grace = 0 if graceless else min(max(1, round(GRACE * length)), length - 1)
         values[f"{path}.grace_epochs"] = grace
     return values
 

@@ -41,9 +41,11 @@ from prnas.space.shape import (
     DARTS,
     MAX_NODES,
     NASBENCH201,
+    ROLES,
     SHAPES,
     USUAL,
     Output,
+    Role,
     ShapeField,
     shape_data,
     width,
@@ -148,6 +150,12 @@ class DerivationConfig(Section):
     max_skips_normal: Annotated[int, Field(ge=0)] | None = None
     #: Skips that the reduction cell may have; null: no bound.
     max_skips_reduction: Annotated[int, Field(ge=0)] | None = None
+
+    @property
+    def max_skips(self) -> dict[Role, int]:
+        """The bounds of those cells that have one."""
+        bounds = zip(ROLES, (self.max_skips_normal, self.max_skips_reduction), strict=True)
+        return {role: bound for role, bound in bounds if bound is not None}
 
 
 def read_setting(file: str) -> Setting:

@@ -155,7 +155,8 @@ def _found(search: Mapping[str, Any]) -> list[str]:
     """The operations of the cells that were found, and how sure that is."""
     cells = [f"{escape(role)} cell: {_name(text, 2000)}" for role, text in search["cells"].items()]
     sure = search["how_sure"]
-    said = f"<p>How sure its decisions are: {_name(sure, 2000)}</p>" if sure else ""
+    more = "" if not sure or sure.startswith("sure") else " More minutes or more images may help."
+    said = f"<p>How sure its decisions are: {_name(sure, 2000)}{more}</p>" if sure else ""
     these = "this cell" if len(cells) == 1 else "these cells"
     return [f"<p>It found {these}:</p>", _list(cells), said]
 

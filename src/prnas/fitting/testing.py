@@ -16,6 +16,7 @@ from prnas.fitting.verdict import Trained
 from prnas.models.inference import Forward, evaluating
 from prnas.models.metrics import confusion_matrix
 from prnas.models.model import Model, load
+from prnas.runs import certainty
 from prnas.runs.events import RetrainResult, SearchResult
 from prnas.space.notebook import in_short
 
@@ -83,7 +84,7 @@ def search_of(result: SearchResult) -> dict[str, Any]:
         "epochs": len(result.epochs),
         "cycles": len(result.cycles),
         "cells": cells,
-        "how_sure": result.how_sure,
+        "how_sure": certainty.verdict(result.cycles, advise=False),
     }
 
 

@@ -155,6 +155,7 @@ def _evidence(
         return [None] * len(edges)
     removal, saliency = evidence.removal.get(role, []), evidence.saliency.get(role, [])
     decisions = evidence.edges.get(role, [])
+    uncompared = evidence.uncompared.get(role, [])
     sizes = list(map(len, edges))
     kinds = {"removal": removal, "saliency": saliency, "paths": evidence.paths.get(role, [])}
     kinds = {name: worths for name, worths in kinds.items() if worths}
@@ -174,6 +175,8 @@ def _evidence(
         if decision is not None:
             numbers = map(rounded, (decision.difference, decision.error, decision.p))
             edge["decision"] = [decision.kept, decision.pruned, *numbers]
+        if number < len(uncompared) and uncompared[number] is not None:
+            edge["uncompared"] = uncompared[number]
         rows.append(edge)
     return rows
 

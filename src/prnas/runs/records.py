@@ -140,13 +140,17 @@ class InputDecision(FrozenRecord):
     p: float
 
 
+Uncompared = Literal["unmeasured", "rule"]
+
+
 class Evidence(FrozenRecord):
     """The measurements at the end of a cycle, on images of the architecture half.
 
     `removal` has the rise of the loss per image, `saliency` what its gradient foretells; each for
-    each edge of each cell. `edges` has a decision for each edge, where there was one; `inputs`,
-    after the last cycle, those on inputs of nodes. Of all `decisions`, `supported` are better than
-    chance, and `contradicted` worse: less is lost without what was kept.
+    each edge of each cell. `edges` has a decision for each edge, where there was one; `uncompared`
+    why there is none where a candidate was pruned; `inputs`, after the last cycle, those on inputs
+    of nodes. Of all `decisions`, `supported` are better than chance, and `contradicted` worse: less
+    is lost without what was kept.
     """
 
     scoring: Scoring
@@ -161,6 +165,10 @@ class Evidence(FrozenRecord):
     # How far the loss of paths with a candidate is below the mean of their group.
     paths: dict[Role, list[Worth]] = {}
     edges: dict[Role, list[EdgeDecision | None]]
+    # "unmeasured": there was no time for the edge; "rule": a bound on skips, limits, or that a
+    # convolution stays decided, not what its candidates are worth.
+    uncompared: dict[Role, list[Uncompared | None]] = {}
+    limited_by: Literal["share", "images", "half"] | None = None  # what bounded `images`
     inputs: dict[Role, list[InputDecision]]
     decisions: int
     supported: int

@@ -7,6 +7,7 @@ is a pass forward of the whole supernet, for one image.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Literal
 
 from prnas.config.search import SearchConfig
 from prnas.searching.steps import step_costs
@@ -30,6 +31,7 @@ class Budget:
     saliency_batches: int  # none: saliency is not measured
     saliency_batch: int
     share: float
+    limited_by: Literal["share", "images", "half"] | None  # what bounds the images of removal
 
     @property
     def saliency_images(self) -> int:
@@ -83,7 +85,10 @@ def budget(
     used = SALIENCY * batches * (size + overhead)
     of_edges = sum(passes) * edges / max(len(passes), 1)
     used += (1 + repeated * of_edges) * (images + overhead * -(-images // batch))
-    return Budget(images, edges, batches, size, used / work)
+    limited_by = "share"
+    if images == most:
+        limited_by = "half" if most == architecture else "images"
+    return Budget(images, edges, batches, size, used / work, limited_by)
 
 
 def affordable(allowed: float, overhead: float, batch: int) -> int:

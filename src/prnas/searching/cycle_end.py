@@ -16,7 +16,7 @@ from prnas.space.derivation import derive
 from prnas.space.fitting import Fit, derive_fitting
 from prnas.space.genotype import Genotype
 from prnas.space.pools import CellPools, CellWeights, Pools
-from prnas.space.shape import ROLES, Role
+from prnas.space.shape import Role
 from prnas.space.worth import EdgeWorth
 
 # Morphing steps that are counted at most: without limits on the space, the numbers explode.
@@ -52,7 +52,7 @@ def prune_and_replace(
     cycle = config.schedule.cycles[number]
     scores = RELAXATIONS[config.architecture.relaxation]
     if number == len(config.schedule.cycles) - 1:
-        most_skips, output = max_skips(config), config.network.output
+        most_skips, output = config.derivation.max_skips, config.network.output
         rest = (most_skips, scores, output, worths, edge_weights)
         if costs is None or not config.final.limits:
             genotype, change = derive(pools, weights, generator, *rest)
@@ -74,14 +74,6 @@ def prune_and_replace(
     after = Pools.of({role: cell for role, (cell, _) in evolved.items()})
     change = Change.of({role: cell_change for role, (_, cell_change) in evolved.items()})
     return Decision(change, after, None)
-
-
-def max_skips(config: SearchConfig) -> dict[Role, int]:
-    """The bounds on skips of those cells that have one."""
-    derivation = config.derivation
-    limits = (derivation.max_skips_normal, derivation.max_skips_reduction)
-    bounds = zip(ROLES, limits, strict=True)
-    return {role: bound for role, bound in bounds if bound is not None}
 
 
 def cycle_record(

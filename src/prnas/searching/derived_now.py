@@ -12,7 +12,6 @@ from random import Random
 from prnas.config.architecture import RELAXATIONS, SAMPLING, ArchitectureConfig
 from prnas.config.search import SearchConfig
 from prnas.runs.records import DerivedGenotype
-from prnas.searching.cycle_end import max_skips
 from prnas.space.analysis.distance import edit_distance
 from prnas.space.costs import Costs
 from prnas.space.derivation import derive
@@ -33,10 +32,11 @@ def derived_now(
     costs: Costs | None = None,
     edge_weights: Mapping[Role, Sequence[float]] | None = None,
     worths: Mapping[Role, Sequence[EdgeWorth]] | None = None,
+    bounded: bool = True,
 ) -> Genotype | None:
     """The genotype by the weights as they are; `None` while they are equal, as in grace epochs.
 
-    Or by measured `worths`, at a cycle's end.
+    Or by measured `worths`, at a cycle's end. Not `bounded`: as if there were no bound on skips.
 
     Ties are broken always in the same way, and nothing random of the search is used. Where the
     config has limits on the final network, `costs` are those of its operations.
@@ -48,7 +48,8 @@ def derived_now(
         return None  # the search is about to end because of that
     scores = RELAXATIONS[config.architecture.relaxation]
     output = config.network.output
-    rest = (max_skips(config), scores, output, worths, edge_weights)
+    max_skips = config.derivation.max_skips if bounded else {}
+    rest = (max_skips, scores, output, worths, edge_weights)
     if costs is not None and (limits := config.final.limits):
         return derive_fitting(pools, weights, Random(0), costs, limits, *rest)[0]
     return derive(pools, weights, Random(0), *rest)[0]
@@ -74,15 +75,32 @@ def warning(genotype: Genotype, before: Genotype | None, config: SearchConfig) -
     ]
     if not taken:
         return None
-    cells = " and ".join(
-        "{} of the {} operations of the {} cell".format(*_skips(genotype, role), role)
-        for role in taken
-    )
     bounds = " and ".join(f"derivation.max_skips_{role}" for role in taken)
     options = [f"{bounds} (P-DARTS: 2)", *_options(config.architecture)]
     return (
-        f"skips take over: they would be {cells} if the search ended now. Options against it, in a "
-        f"new search: {', '.join(options)}"
+        f"skips take over: they would be {_in_cells(genotype, taken)} if the search ended now. "
+        f"Options against it, in a new search: {', '.join(options)}"
+    )
+
+
+def held_back(unbounded: Genotype, config: SearchConfig) -> str | None:
+    """A sentence when only the bound on skips keeps them from taking over a cell."""
+    taken: list[Role] = [
+        role for role in config.derivation.max_skips if _share(unbounded, role) > TAKEN_OVER
+    ]
+    if not taken:
+        return None
+    return (
+        f"only the bound on skips holds them back: without it they would be "
+        f"{_in_cells(unbounded, taken)}. What may help, in a new search: "
+        f"{', '.join(_options(config.architecture))}"
+    )
+
+
+def _in_cells(genotype: Genotype, roles: Sequence[Role]) -> str:
+    return " and ".join(
+        "{} of the {} operations of the {} cell".format(*_skips(genotype, role), role)
+        for role in roles
     )
 
 

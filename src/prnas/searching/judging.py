@@ -10,7 +10,7 @@ from prnas.config.architecture import RELAXATIONS
 from prnas.config.choices import Scoring
 from prnas.nets.removal import CandidateIndex, pass_costs
 from prnas.runs.preparation import torch_generator
-from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Worth
+from prnas.runs.records import EdgeDecision, Evidence, InputDecision, Uncompared, Worth
 from prnas.searching.budget import budget, cycle_work
 from prnas.searching.cell_worth import CellJudge
 from prnas.searching.cycle_end import Decision
@@ -172,6 +172,8 @@ class Judging:
                     for key, comparison in compared.items()
                 }
             ),
+            uncompared=self._uncompared(decision, compared),
+            limited_by=None if self.scoring == "paths" else self.budget.limited_by,
             inputs={
                 role: [
                     InputDecision(
@@ -228,6 +230,20 @@ class Judging:
         gone = {pruned.op for pruned in decision.change.cell(key[0]).edges[key[1]].pruned}
         candidates = self._candidates(key)
         return candidates[comparison.survivor] not in gone and candidates[comparison.pruned] in gone
+
+    def _uncompared(
+        self, decision: Decision, compared: Mapping[EdgeKey, Comparison]
+    ) -> dict[Role, list[Uncompared | None]]:
+        """Why an edge that lost a candidate has no comparison; `None` for all others."""
+
+        def reason(key: EdgeKey) -> Uncompared | None:
+            lost = decision.change.cell(key[0]).edges[key[1]].pruned
+            if key in compared or not lost:
+                return None
+            measured = key in self.eliminations or key in self.tested
+            return "rule" if measured else "unmeasured"
+
+        return self._by_edge({key: reason(key) for key in self._keys})
 
     def _gap_by_paths(self, key: EdgeKey, survivor: int, pruned: int) -> Estimate:
         """The gain of paths with the survivor, sampled over groups of paths."""

@@ -3,11 +3,11 @@
 from prnas.config.search import SearchConfig
 from prnas.data.dataset import DataSet
 from prnas.io.errors import UserError
-from prnas.searching.cycle_end import MOST_STEPS, max_skips
+from prnas.searching.cycle_end import MOST_STEPS
 from prnas.space.analysis.counting import discoverable
 from prnas.space.best_fit import Group, Option, best_fit, least_cost
 from prnas.space.costs import CostKind, Costs, shown
-from prnas.space.operations import Operation, Skip, Zero
+from prnas.space.operations import Convolution, Operation, Skip, Zero
 from prnas.space.pools import Pools
 from prnas.space.shape import Role
 
@@ -60,7 +60,7 @@ def smallest(
     """The least cost of a network of these operations, with no more skips than are allowed."""
     pools = Pools.initial(config.network.nodes, config.space.initial_pool, config.network.shape)
     usable = [op for op in operations if pools.shape.reads == "all" or not isinstance(op, Zero)]
-    bounds = max_skips(config)
+    bounds = config.derivation.max_skips if _bounds_hold(config) else {}
 
     def option(role: Role, source: int, op: Operation) -> Option:
         cost = costs.of(role, source, op).of(kind)
@@ -85,6 +85,16 @@ def smallest(
         if index is not None
     ]
     return costs.around.of(kind) - sum(taken)
+
+
+def _bounds_hold(config: SearchConfig) -> bool:
+    """Whether every edge still has something else than a skip when the genotype is derived.
+
+    A cell may have more skips than its bound where edges are left with nothing else.
+    """
+    cycles = config.schedule.cycles[:-1]
+    convs = any(isinstance(op, Convolution) for op in config.space.initial_pool)
+    return not cycles or (convs and all(cycle.protect_conv for cycle in cycles))
 
 
 def _check_table(costs: Costs, reached: tuple[Operation, ...], config: SearchConfig) -> None:

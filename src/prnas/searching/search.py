@@ -37,7 +37,7 @@ from prnas.runs.run import Run, Stopped
 from prnas.runs.state import SavedState
 from prnas.searching.curvature import CurvatureStop, measured_curvature
 from prnas.searching.cycle_end import cycle_record, prune_and_replace
-from prnas.searching.derived_now import derived_now, derived_record, warning
+from prnas.searching.derived_now import derived_now, derived_record, held_back, warning
 from prnas.searching.execution import SupernetExecution
 from prnas.searching.judging import LEAST_HALF, Judging
 from prnas.searching.limits import check_limits, final_costs
@@ -297,6 +297,11 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         evidence = judging.evidence(decision) if judging else None
         state.decisions = decisions
         derived, taken_over = self._derived_by(worths, pools, weights, decision.genotype)
+        if self.config.derivation.max_skips:
+            free = derived_now(
+                self.config, pools, weights, self.costs, edges, worths, bounded=False
+            )
+            taken_over = taken_over or (free and held_back(free, self.config))
         measured = time.perf_counter() - start
         record = cycle_record(
             self.config, position.cycle, pools, weights, decision, evidence, edges, derived

@@ -23,7 +23,7 @@ from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import truth_of
 from prnas.space.operations import Operation
 from prnas.space.setting import Setting
-from prnas.space.shape import NASBENCH201, CellShape, Output
+from prnas.space.shape import NASBENCH201, CellShape, Output, Role
 from prnas.studies.config import MOST_TRAININGS, RowConfig, StudyConfig, override_list
 
 Kind = Literal["search", "random", "cell"]
@@ -46,17 +46,22 @@ class Row:
             # The search could have come so far: one morphing step in each cycle that replaces.
             steps = sum(cycle.morphisms > 0 for cycle in self.config.schedule.cycles)
             network = self.config.network
-            looks = (network.nodes, network.shape, network.output)
+            skips = tuple(self.config.derivation.max_skips.items())
+            looks = (network.nodes, network.shape, network.output, skips)
             return _random_cells(self.config.space, steps, looks, seed)
         return self.cell
 
 
 @lru_cache(maxsize=10_000)
 def _random_cells(
-    space: Setting, steps: int, looks: tuple[int, CellShape, Output], seed: int
+    space: Setting,
+    steps: int,
+    looks: tuple[int, CellShape, Output, tuple[tuple[Role, int], ...]],
+    seed: int,
 ) -> Genotype:
     operations, generator = _operations(space, steps), Random(f"random cell {seed}")
-    return random_genotype(operations, generator, *looks)
+    nodes, shape, output, max_skips = looks
+    return random_genotype(operations, generator, nodes, shape, output, dict(max_skips))
 
 
 @lru_cache(maxsize=100)

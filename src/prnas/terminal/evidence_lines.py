@@ -9,6 +9,7 @@ from prnas.terminal.cells import state_name
 from prnas.terminal.output import show, show_heading, table
 
 RISES = "how much the loss rises without it"
+BY_RULE = "by a rule, such as a bound on skips"
 
 
 def edge_name(position: tuple[int, int], inputs: int) -> str:
@@ -25,12 +26,14 @@ def by_how_much(decision: EdgeDecision | InputDecision) -> str:
 def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
     """The decisions on a cell's edges, the surest first.
 
-    'sure of 1 of 2 edges: B1 → B2 skip over …; at chance: B1 → B3 avg 3x3 over …'.
+    'sure of 1 of 2 edges: B1 → B2 skip over …; at chance: B1 → B3 avg 3x3 over …'. Then what was
+    decided without a comparison.
     """
     edges = zip(pools.positions, evidence.edges.get(role, ()), strict=False)
     decided = [(position, decision) for position, decision in edges if decision is not None]
+    without = _without_comparison(evidence, role, pools)
     if not decided:
-        return None
+        return without
     groups: dict[str, list[str]] = {"yes": [], "against": [], "no": []}
     for at, decision in sorted(decided, key=lambda pair: pair[1].p):
         edge = edge_name(at, pools.shape.inputs)
@@ -44,7 +47,18 @@ def in_a_line(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
         line += "; against the measurement: " + "; ".join(against)
     if at_chance:
         line += "; at chance: " + "; ".join(at_chance)
-    return line
+    return f"{line}; {without}" if without else line
+
+
+def _without_comparison(evidence: Evidence, role: Role, pools: CellPools) -> str | None:
+    """'by a rule (…): B1 → B2; 24 edges not measured'."""
+    reasons = evidence.uncompared.get(role, [])
+    edges = zip(pools.positions, reasons, strict=False)
+    by_rule = [edge_name(at, pools.shape.inputs) for at, reason in edges if reason == "rule"]
+    said = [f"{BY_RULE}: {', '.join(by_rule)}"] if by_rule else []
+    if unmeasured := reasons.count("unmeasured"):
+        said.append(f"{unmeasured} edge{'' if unmeasured == 1 else 's'} not measured")
+    return "; ".join(said) or None
 
 
 def show_table(evidence: Evidence, genotype: Genotype) -> None:
@@ -53,12 +67,18 @@ def show_table(evidence: Evidence, genotype: Genotype) -> None:
     inputs = genotype.shape.inputs
     for role in genotype.roles:
         cell = genotype.cell(role)
-        chosen = {(state, edge.input) for state, edge in cell.edges}
         positions = edge_positions(cell.num_nodes, cell.shape)
+        reasons = dict(zip(positions, evidence.uncompared.get(role, ()), strict=False))
+        operations = {(state, edge.input): edge.op for state, edge in cell.edges}
         for position, decision in zip(positions, evidence.edges.get(role, ()), strict=False):
-            if decision is not None and position in chosen:
+            if position not in operations:
+                continue
+            name = f"{role}: {edge_name(position, inputs)}"
+            if decision is not None:
                 what = [decision.kept, decision.pruned, by_how_much(decision), _chance(decision)]
-                rows.append([f"{role}: {edge_name(position, inputs)}", *what])
+                rows.append([name, *what])
+            elif reasons.get(position) == "rule":
+                rows.append([name, operations[position].label, "", "", BY_RULE])
         for decision in evidence.inputs.get(role, ()):
             states = (decision.node, decision.kept, decision.pruned)
             node, survivor, pruned = (state_name(state, inputs) for state in states)

@@ -47,6 +47,16 @@ function decisionMark([kept, pruned, difference, error, p], byPaths) {
   );
 }
 
+// Why nothing is compared on an edge that lost a candidate.
+function uncomparedMark(reason) {
+  const words = { unmeasured: "not measured", rule: "by a rule" };
+  const title = {
+    unmeasured: "There was no time to measure this edge.",
+    rule: "A rule decided, such as a bound on skips or limits on the network, not what the candidates are worth.",
+  };
+  return el("span", { class: "decision chance", title: title[reason] }, words[reason]);
+}
+
 export class CellsView {
   constructor() {
     this.step = null;
@@ -271,6 +281,7 @@ export class CellsView {
       el("span", { class: "edge-name" }, title),
       rows,
       evidence?.decision ? decisionMark(evidence.decision, "paths" in evidence) : null,
+      evidence?.uncompared ? uncomparedMark(evidence.uncompared) : null,
       children.length ? el("span", { class: "children" }, children) : null,
     );
   }
