@@ -16,6 +16,11 @@ from prnas.config.search import SearchConfig
 from prnas.data.catalog import ABOUT
 from prnas.runs.events import Callback, RunStart
 from prnas.runs.named import default_search, default_training
+from prnas.runs.names import RECORDS
+from prnas.runs.record_lines import read_records
+from prnas.runs.records import GenotypeRecord
+from prnas.space import zoo
+from prnas.space.nasbench201.cells import genotype_of
 from tests.support.command_line import bad, good, modules_after
 from tests.support.in_process import Cli
 from tests.support.made_data import picture_folder
@@ -64,6 +69,22 @@ def test_a_search_says_what_it_chose_and_a_training_follows(folder: str, tmp_pat
     assert "augment   flipped, shifted by up to 1, a square of 2 cut out: as photos" in trained
     data = config_of_run(tmp_path / "runs" / "trained")["data"]
     assert (data["name"], data["flip"], data["cutout"]) == (folder, True, 2)
+
+
+def test_a_training_follows_a_search_on_a_set_with_a_name(tmp_path: Path) -> None:
+    """Its cells are of residual networks, which the usual training of the digits cannot hold."""
+    few = ("--set", "data.images=80", "--threads", "1")
+    one = ("--set", f"schedule.cycles=[{CYCLE}]", "--set", "network.channels=2")
+    good("search", "pictures", "--data", "digits", *one, *few, "--name", "found", cwd=tmp_path)
+    run = tmp_path / "runs" / "found"
+    (ended,) = [line for line in read_records(run / RECORDS) if isinstance(line, GenotypeRecord)]
+    assert ended.next is not None
+    assert ended.next.cells % 3 == 0
+    quick = ("--set", "training.epochs=1", "--threads", "1")
+    good("retrain", "runs/found", *quick, "--name", "trained", cwd=tmp_path)
+    config = config_of_run(tmp_path / "runs" / "trained")
+    assert config["data"]["name"] == "digits"
+    assert config["network"]["cells"] == ended.next.cells
 
 
 def test_a_stopped_search_goes_on_without_another_look(folder: str, tmp_path: Path) -> None:
@@ -169,6 +190,9 @@ def test_default_recipes() -> None:
     assert default_search("folder:digits") == "pictures"
     assert default_training("npz:x.npz") == default_training("folder:x") == "retrain-pictures"
     assert default_training("cifar10") == default_training(None) == "retrain-quick"
+    residual, darts = genotype_of(0), zoo.get("darts-v2")
+    assert default_training("cifar10", residual) == "retrain-pictures"
+    assert default_training("cifar10", darts) == default_training(None, residual) == "retrain-quick"
 
 
 def test_the_same_in_python_and_in_a_study(folder: str, here: Cli, tmp_path: Path) -> None:

@@ -58,8 +58,14 @@ def test_a_folder_of_many_files_is_known_by_some(
 
 def test_arrays_and_sets_with_names(tmp_path: Path) -> None:
     path = tmp_path / "set.npz"
-    np.savez(path, x_train=np.zeros((30, 6, 9, 3), np.uint8), y_train=np.arange(30) % 3)
-    assert facts_of(f"npz:{path}") == ((8, 8, 8), (6, 6, 6), 3, ("0", "1", "2"))
+    arrays = {"x_train": np.zeros((30, 6, 9, 3), np.uint8), "y_train": np.arange(30) % 3}
+    np.savez(path, **arrays)
+    # Classes without names may be anything, so that images are not taken for those of digits.
+    assert facts_of(f"npz:{path}") == ((8, 8, 8), (6, 6, 6), 3, ())
+    assert not survey(ImagesConfig(name=f"npz:{path}")).like_letters
+    np.savez(path, **arrays, class_names=np.array(["0", "1", "2"]))
+    assert facts_of(f"npz:{path}")[3] == ("0", "1", "2")
+    assert survey(ImagesConfig(name=f"npz:{path}")).like_letters
     sizes, sides, channels, _ = facts_of("cifar10", root="/nowhere")  # nothing is looked for
     assert (sizes, sides, channels) == ((5_000,) * 10, (32, 32, 32), 3)
     assert survey(ImagesConfig(name="digits")).like_letters

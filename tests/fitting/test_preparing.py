@@ -89,28 +89,64 @@ def test_limits_are_kept_by_all() -> None:
     )
 
 
+class Slow(SaidMeter):
+    """Every operation of the network takes 10 microseconds; what is around them, none."""
+
+    def latencies(self, config: SearchConfig, data: DataSet, threads: int | None) -> dict[str, Any]:
+        channels, height, width = data.shape
+        network = config.final_network(data.num_classes, (channels, height, width))
+        places = {
+            key(op, place.plan.channels, *place.reads(source, network.shape)): 10_000
+            for op in config.space.initial_pool
+            for place in network.around[1]
+            for source in (0, 1)
+        }
+        return LatencyTable(network, 0, places).to_json()
+
+
 def test_a_latency_that_nothing_can_keep_is_refused_before_the_search() -> None:
-    class Slow(SaidMeter):
-        """Every operation of the network takes 10 microseconds."""
-
-        def latencies(
-            self, config: SearchConfig, data: DataSet, threads: int | None
-        ) -> dict[str, Any]:
-            channels, height, width = data.shape
-            network = config.final_network(data.num_classes, (channels, height, width))
-            places = {
-                key(op, place.plan.channels, *place.reads(source, network.shape)): 10_000
-                for op in config.space.initial_pool
-                for place in network.around[1]
-                for source in (0, 1)
-            }
-            return LatencyTable(network, 1_000, places).to_json()
-
     request = make_request("digits", 60, max_latency="0.1ms")
     said = r"--max-latency: no network that this fit could find can have at most 0\.1 ms: "
-    with pytest.raises(UserError, match=rf"{said}the smallest one has \d+\.\d+ ms\. Raise"):
+    with pytest.raises(UserError, match=rf"{said}the smallest one has 0\.18 ms\. Raise"):
         fit.plan_only(request, meter=Slow())
-    fit.plan_only(replace(request, max_latency="10ms"), meter=Slow())
+
+
+@pytest.mark.parametrize(("limit", "cells"), [("0.36ms", 6), ("0.35ms", 3), ("0.18ms", 3)])
+def test_networks_are_as_large_as_their_latency_may_be(limit: str, cells: int) -> None:
+    """With 6 operations a cell: more time must not choose networks that are refused then."""
+    request = make_request("digits", 1000, max_latency=limit)
+    state = fit.plan_only(request, meter=Slow())
+    assert state.plan.rung.found[0] == cells
+    assert SearchConfig.from_data(state.search).final.cells == cells
+    largest = "the largest here" if cells == 6 else "the largest that keeps the limits"
+    assert largest in dict(state.plan.reasons)["network"]
+
+
+def test_images_are_as_large_as_limits_allow(tmp_path: Path) -> None:
+    images = str(write_images(tmp_path / "large.npz", 300, size=64))
+    assert fit.plan_only(make_request(images, 600), meter=SaidMeter()).plan.rung.size == 64
+    state = fit.plan_only(make_request(images, 600, max_macs="5M"), meter=SaidMeter())
+    assert state.plan.rung.size == 32
+    assert "for larger ones do not keep the limits" in dict(state.plan.reasons)["size"]
+    for size in (32, 48):  # There is no size between them.
+        keeps = configs.within(configs.zoo_size((3, 4), size, state.task), state.request)
+        assert keeps == (size == 32)
+    with pytest.raises(UserError, match="the smallest network of the published cell, which is tr"):
+        fit.plan_only(make_request(images, 600, max_macs="100k"), meter=SaidMeter())
+
+
+def test_limits_of_a_fit_without_the_published_cell_are_not_the_published_cells(
+    tmp_path: Path,
+) -> None:
+    given = colour_card(input_shape=(3, 8, 8))
+    save_model(tmp_path / "model", network_of(given), given)
+    images = write_images(tmp_path / "x.npz", 40)
+    limit = "7k"  # The smallest published network has 7,558 parameters.
+    request = make_request(str(images), 60, start_from=str(tmp_path), max_params=limit)
+    state = fit.plan_only(request, meter=SaidMeter())
+    assert list(state.contenders) == ["found", "given", "plain"]
+    with pytest.raises(UserError, match="smallest network of the published cell"):
+        fit.plan_only(replace(request, start_from=None), meter=SaidMeter())
 
 
 def test_a_model_to_start_from_stands_for_a_network_that_was_not_searched(tmp_path: Path) -> None:
@@ -126,6 +162,19 @@ def test_a_model_to_start_from_stands_for_a_network_that_was_not_searched(tmp_pa
         fit.plan_only(replace(request, max_params="1k"), meter=SaidMeter())
     with pytest.raises(UserError, match="images of 3 channels, digits has those of 1"):
         fit.plan_only(replace(request, data="digits"), meter=SaidMeter())
+
+
+def test_too_few_pictures_are_refused_in_words_of_a_fit(tmp_path: Path) -> None:
+    request = make_request(str(write_images(tmp_path / "few.npz", 15)), 60)
+    said = "15 pictures to train with are too few for a search: there must be at least 16, beside"
+    with pytest.raises(UserError, match=said):
+        fit.plan_only(request, meter=SaidMeter())
+    fit.plan_only(make_request(str(write_images(tmp_path / "x.npz", 16)), 60), meter=SaidMeter())
+
+
+def test_what_is_no_number_of_minutes_is_refused() -> None:
+    with pytest.raises(UserError, match="minutes must be a number, got 'soon'"):
+        make_request("digits", "soon")  # pyright: ignore[reportArgumentType]
 
 
 def test_steps_of_real_runs_are_measured(tmp_path: Path) -> None:

@@ -158,7 +158,8 @@ def retrain(
 ) -> None:
     """Train the network of a genotype, and test it.
 
-    :param recipe: A recipe, or a YAML file. Default: retrain-quick; own images: retrain-pictures.
+    :param recipe: A recipe, or a YAML file. Default: retrain-quick; own images, and cells that
+        `pictures` found: retrain-pictures.
     """
     from prnas.commands.retrain import run
 

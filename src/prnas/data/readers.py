@@ -168,11 +168,15 @@ class LabelledImages:
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """A training and a test part, and the names of the classes in the order of the labels."""
+    """A training and a test part, and the names of the classes in the order of the labels.
+
+    `numbered`: the names are the labels, for want of others.
+    """
 
     train: LabelledImages
     test: LabelledImages
     class_names: tuple[str, ...]
+    numbered: bool = False
 
 
 def resize(split: LabelledImages, size: int | None) -> LabelledImages:

@@ -58,7 +58,8 @@ def _of_arrays(path: Path, config: ImagesConfig) -> ImageFacts:
     channels, height, width = images.train.reader.shape
     sizes = np.bincount(images.train.labels, minlength=len(images.class_names))
     side = min(height, width)
-    return ImageFacts(tuple(sizes.tolist()), (side, side, side), channels, images.class_names)
+    names = () if images.numbered else images.class_names  # A number says nothing of its class.
+    return ImageFacts(tuple(sizes.tolist()), (side, side, side), channels, names)
 
 
 def _of_folder(path: Path, config: ImagesConfig) -> ImageFacts:

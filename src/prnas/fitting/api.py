@@ -97,6 +97,7 @@ def fit(
     runs: Path | str = "runs",
     name: str | None = None,
     resume: Path | str | None = None,
+    data_root: Path | str | None = None,
     threads: int | None = None,
     accelerator: str = "auto",
     listener: Listener | None = None,
@@ -104,8 +105,9 @@ def fit(
 ) -> FitResult:
     """Search, train, compare and test on someone's pictures, within a budget of time.
 
-    `pictures` is a folder with a folder for each class, an npz file, or the name of a set. Limits
-    and `start_from` are as those of the command (`prnas fit --help`). `resume` goes on with the fit
+    `pictures` is a folder with a folder for each class, an npz file, or the name of a set, which is
+    looked for in `data_root`. Limits and `start_from` are as those of the command (`prnas fit
+    --help`); a latency that is a number is in milliseconds. `resume` goes on with the fit
     in a folder. Nothing is printed; `listener` hears of what goes on.
     """
     if listener is not None:
@@ -123,6 +125,7 @@ def fit(
         max_macs=max_macs,
         max_latency=max_latency,
         start_from=None if start_from is None else str(start_from),
+        data_root=None if data_root is None else str(data_root),
         threads=threads,
         accelerator=accelerator,
     )
@@ -137,4 +140,8 @@ def make_request(pictures: str, minutes: float, **options: Any) -> Request:
     for key in ("max_params", "max_macs", "max_latency"):
         if options.get(key) is not None:
             options[key] = str(options[key])
-    return checked(Request(data_name(pictures), float(minutes), **options))
+    try:
+        length = float(minutes)
+    except (TypeError, ValueError):
+        raise UserError(f"minutes must be a number, got {minutes!r:.60}") from None
+    return checked(Request(data_name(pictures), length, **options))

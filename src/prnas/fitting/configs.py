@@ -1,7 +1,7 @@
 """The configs of a fit's runs: the search, and the training of each network."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from prnas.config.choosing import LARGEST_CELL, choose
@@ -9,7 +9,16 @@ from prnas.config.retrain import DEFAULT_GENOTYPE, PLAIN, RetrainConfig
 from prnas.config.search import SearchConfig
 from prnas.config.sections import RunConfig
 from prnas.config.undecided import Draft
-from prnas.fitting.plan import FINALS, Plan, Rung, Task, augmentation, batch_size, cycle_lengths
+from prnas.fitting.plan import (
+    FINALS,
+    Plan,
+    Rung,
+    Task,
+    augmentation,
+    batch_size,
+    cycle_lengths,
+    usable_sizes,
+)
 from prnas.fitting.request import Request
 from prnas.io.errors import UserError
 from prnas.models.card import ModelCard
@@ -146,20 +155,32 @@ def within(cost: NetworkSize, request: Request) -> bool:
 
 
 def finals_within(size: int, task: Task, request: Request) -> tuple[tuple[int, int], ...]:
-    """Sizes of networks of cells that keep the limits with published cells."""
+    """Sizes of networks of cells that keep the limits with published cells: perhaps none.
+
+    Where no published cell is trained, there is always one, the smallest.
+    """
     if request.max_params is None and request.max_macs is None:
         return FINALS
     every = (*SMALL_FINALS, *FINALS)
     fitting = [final for final in every if within(zoo_size(final, size, task), request)]
     if not fitting:
-        least = zoo_size(every[0], size, task)
-        raise UserError(
-            "the limits are too low: the smallest network of the published cell, which is trained "
-            f"for comparison, has {least.parameters:,} parameters and {least.macs:,} "
-            "multiply-accumulates"
-        )
+        return () if ZOO in task.contenders else every[:1]
     usual = tuple(final for final in fitting if final in FINALS)
     return usual or (fitting[-1],)
+
+
+def task_within(task: Task, request: Request) -> Task:
+    """The task with sizes of images and of networks that keep the limits."""
+    sizes = usable_sizes(task)
+    for size in reversed(sizes):
+        if finals := finals_within(size, task, request):
+            return replace(task, finals=finals, most_size=None if size == sizes[-1] else size)
+    least = zoo_size(SMALL_FINALS[0], sizes[0], task)
+    raise UserError(
+        "the limits are too low: the smallest network of the published cell, which is trained "
+        f"for comparison, has {least.parameters:,} parameters and {least.macs:,} "
+        "multiply-accumulates"
+    )
 
 
 # ---------------------------------------------------------------- configs

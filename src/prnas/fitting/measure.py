@@ -147,7 +147,7 @@ class Meter:
     def latencies(self, config: SearchConfig, data: DataSet, threads: int | None) -> dict[str, Any]:
         """A table of the final network's latencies, as a config has it."""
         before = torch.get_num_threads()
-        device = choose_device(config.compute.accelerator, threads)
+        device = choose_device(config.compute.accelerator, threads or 1)  # As `latency` has it.
         channels, height, width = data.shape
         network = config.final_network(data.num_classes, (channels, height, width))
         steps = min(config.schedule.num_replacements, MOST_STEPS)

@@ -40,7 +40,9 @@ def safe(text: str, most: int = 200) -> str:
 
 def _head(state: FitState, results: Mapping[str, Any], best: Mapping[str, Any]) -> list[str]:
     size = f"{best['parameters']:,} parameters, {best['macs']:,} multiply-accumulates for an image"
-    latency = f"{best['latency']:.2g} ms for one image where it was trained (batch of 1)"
+    threads = state.request.threads or 1
+    how = f"a batch of 1, {threads} thread{'' if threads == 1 else 's'}"
+    latency = f"{best['latency']:.2g} ms for one image where it was trained ({how})"
     return [
         "# Model card",
         "",

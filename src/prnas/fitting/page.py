@@ -194,8 +194,9 @@ def _networks_section(results: Mapping[str, Any]) -> str:
 
 
 def _time_of_each(networks: Sequence[Mapping[str, Any]]) -> str:
-    """'each for the same time', as far as that is so."""
+    """'each for about the same time', as far as that is so."""
     epochs = [network["epochs"] for network in networks]
+    minutes = [network["seconds"] / 60 for network in networks]
     if all(number == ENOUGH_TRAINING for number in epochs):
         return f"each for {ENOUGH_TRAINING} epochs, which are enough"
     if ENOUGH_TRAINING in epochs:
@@ -203,6 +204,9 @@ def _time_of_each(networks: Sequence[Mapping[str, Any]]) -> str:
             "each with the same time, of which a fast network took less: after "
             f"{ENOUGH_TRAINING} epochs it ends"
         )
+    if max(minutes) > 1.2 * min(minutes):
+        took = f"{min(minutes):.1f} to {max(minutes):.1f} minutes"
+        return f"each with the same planned time: in fact they took {took}"
     return "each for about the same time"
 
 

@@ -23,6 +23,7 @@ SEARCH_IMAGES = 500  # With so many a search is good enough to rather train on l
 # What a step takes grows with its work to this power, at the least: a rung that is not measured yet
 # is rather measured in vain than passed over.
 LEAST_POWER = 0.5
+LEAST_TRAINING = 16  # With fewer pictures, none of the search's judges have enough to judge by.
 LEAST_IMAGES = 200  # With fewer (of more) there is no search.
 UNEVEN = 1.5  # Classes of which one is so many times as large as another are weighed.
 FEW_OF_CLASS = 100  # Training images of a class: with fewer, images are blended as well.
@@ -102,6 +103,8 @@ class Task:
     size: int | None = None  # If it is given: that of a model to start from.
     # Cells and channels of the networks to train, from the cheapest to the dearest.
     finals: tuple[tuple[int, int], ...] = FINALS
+    most_size: int | None = None  # With larger images, no network keeps the limits.
+    num_rungs: int | None = None  # On higher rungs, nothing that could be found keeps them.
 
     @property
     def train(self) -> int:
@@ -173,13 +176,21 @@ def cycle_lengths(epochs: int) -> list[int]:
 
 def ladder(task: Task) -> list[Rung]:
     """The rungs from the cheapest to the dearest: larger images first, then better networks."""
-    sizes = sorted(image_sizes(task.facts)) if task.size is None else [task.size]
+    sizes = usable_sizes(task)
     (supernet, *supernets), (final, *finals) = SUPERNETS, task.finals
     rungs = [Rung(size, supernet, final, FOUND[final]) for size in sizes]
     if task.train >= FEW:
         better = zip(supernets, finals, strict=False)
         rungs += [Rung(sizes[-1], search, network, FOUND[network]) for search, network in better]
-    return rungs
+    return rungs[: task.num_rungs]
+
+
+def usable_sizes(task: Task) -> list[int]:
+    """Sides of images in pixels, the least first."""
+    if task.size is not None:
+        return [task.size]
+    most = task.most_size
+    return [size for size in sorted(image_sizes(task.facts)) if most is None or size <= most]
 
 
 # ---------------------------------------------------------------- what it takes
@@ -372,12 +383,14 @@ def _reasons(plan: Plan, number: int, good: bool, task: Task) -> list[tuple[str,
     elif rung.size == sizes[-1]:
         own = len(set(task.facts.sides)) == 1 and rung.size == task.facts.sides[0]
         why = "their own size" if own else "the largest that makes sense for these"
+        if rung.size < max(image_sizes(task.facts)):
+            why = "networks for larger ones do not keep the limits"
     else:
         why = "larger ones leave no time for enough epochs"
     lines = [("size", f"{rung.size} x {rung.size} pixels: {why}")]
     why = "a larger one leaves no time for enough epochs"
     if rung == rungs[-1]:
-        why = "the largest here"
+        why = "the largest here" if task.num_rungs is None else "the largest that keeps the limits"
     elif rung.size < sizes[-1]:
         why = "small, so that it trains fast"
     if task.train < FEW:

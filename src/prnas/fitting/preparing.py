@@ -15,7 +15,17 @@ from prnas.fitting import configs, look
 from prnas.fitting.events import Listener
 from prnas.fitting.folder import FitState
 from prnas.fitting.measure import Meter
-from prnas.fitting.plan import GOOD, Plan, Rung, RungTimes, SearchPlan, Task, decide, ladder
+from prnas.fitting.plan import (
+    GOOD,
+    LEAST_TRAINING,
+    Plan,
+    Rung,
+    RungTimes,
+    SearchPlan,
+    Task,
+    decide,
+    ladder,
+)
 from prnas.fitting.plan import augmentation as variants
 from prnas.fitting.request import Request
 from prnas.io.errors import UserError
@@ -90,10 +100,11 @@ def _decided(
     request: Request, card: ModelCard | None, loaded: Loaded, meter: Meter, listener: Listener
 ) -> FitState:
     task = _task(request, card, loaded, listener)
-    rungs, work = ladder(task), [_work(rung, task) for rung in ladder(task)]
     measured: dict[int, RungTimes] = {}
     tables: dict[Rung, dict[str, Any]] = {}
     while True:
+        rungs = ladder(task)
+        work = [_work(rung, task) for rung in rungs]
         decided = decide(task, request.seconds, meter.elapsed(), measured, work)
         if isinstance(decided, int):
             rung = rungs[decided]
@@ -104,17 +115,24 @@ def _decided(
             )
             measured[decided] = _measured(rung, task, request, card, loaded, meter)
             continue
-        if request.max_latency is None or decided.rung in tables:
+        if request.max_latency is not None and decided.rung not in tables:
+            listener.on_measuring("latencies of the final network")
+            plain = configs.search_config(decided, task, replace(request, max_latency=None))
+            final = {"cells": decided.rung.found[0], "channels": decided.rung.found[1]}
+            plain = plain.model_copy(update={"final": plain.final.model_copy(update=final)})
+            data = loaded.at(decided.rung.size)
+            tables[decided.rung] = meter.latencies(plain, data, request.threads)
+            continue  # With the time that this took.
+        search = configs.search_config(decided, task, request, tables.get(decided.rung))
+        number = rungs.index(decided.rung)
+        unmet = _unmet(search, loaded.at(decided.rung.size))
+        if not unmet:
             break
-        listener.on_measuring("latencies of the final network")
-        plain = configs.search_config(decided, task, replace(request, max_latency=None))
-        final = {"cells": decided.rung.found[0], "channels": decided.rung.found[1]}
-        plain = plain.model_copy(update={"final": plain.final.model_copy(update=final)})
-        data = loaded.at(decided.rung.size)
-        tables[decided.rung] = meter.latencies(plain, data, request.threads)
-    plan, times = decided, measured[rungs.index(decided.rung)]
-    search = configs.search_config(plan, task, request, tables.get(plan.rung))
-    _check_limits(search, loaded.at(plan.rung.size))
+        if number == 0:
+            raise UserError(unmet)
+        task = replace(task, num_rungs=number)  # Those below are smaller.
+        measured = {rung: times for rung, times in measured.items() if rung < number}
+    plan, times = decided, measured[number]
     plan = replace(plan, reasons=(*plan.reasons, *variants(task, plan.rung.size)[1]))
     every = configs.contenders(plan.rung, task, request, card)
     return FitState(
@@ -128,16 +146,18 @@ def _decided(
     )
 
 
-def _check_limits(search: configs.SearchConfig, data: DataSet) -> None:
+def _unmet(search: configs.SearchConfig, data: DataSet) -> str | None:
+    """What to say of a limit that no network of this search could keep, if there is one."""
     costs = final_costs(search, data)
     if costs is None:
-        return
+        return None
     for kind, least in unmet_limits(costs, search).items():
         limit = search.final.limits.of(kind) or 0
-        raise UserError(
+        return (
             f"--max-{kind}: no network that this fit could find can have at most "
             f"{shown(kind, limit)}: the smallest one has {shown(kind, least)}. Raise the limit"
         )
+    return None
 
 
 def _task(request: Request, card: ModelCard | None, loaded: Loaded, listener: Listener) -> Task:
@@ -157,11 +177,16 @@ def _task(request: Request, card: ModelCard | None, loaded: Loaded, listener: Li
     names = configs.names_of(card)
     task = Task(facts, 0, names, size)
     loaded.task = task
-    task = replace(task, finals=configs.finals_within(ladder(task)[-1].size, task, request))
+    task = configs.task_within(task, request)
     data = loaded.at(ladder(task)[0].size)
     counts = torch.bincount(data.train.labels, minlength=data.num_classes).tolist()
     facts = replace(facts, class_sizes=tuple(counts))  # Without what cannot be read.
     task = replace(task, facts=facts, test_images=len(data.test))
+    if task.train < LEAST_TRAINING:
+        raise UserError(
+            f"{task.train} pictures to train with are too few for a search: there must be at least "
+            f"{LEAST_TRAINING}, beside {task.test_images} that are held out"
+        )
     loaded.task = task
     listener.on_look(_sentences(task, loaded, ladder(task)[0].size))
     return task

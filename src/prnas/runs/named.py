@@ -193,10 +193,14 @@ def default_search(data: str | None) -> str:
     return "quick" if data in (None, "digits") else "pictures"
 
 
-def default_training(data: str | None) -> str:
-    """The recipe of a training on these images, if none is named."""
+def default_training(data: str | None, genotype: Genotype | None = None) -> str:
+    """The recipe of a training of these cells on these images, if none is named.
+
+    Cells of residual networks, such as `pictures` finds, need one that chooses their number.
+    """
     own = data is not None and data.partition(":")[0] in ("folder", "npz")
-    return "retrain-pictures" if own else "retrain-quick"
+    residual = genotype is not None and genotype.shape.network == "residual"
+    return "retrain-pictures" if own or (residual and data is not None) else "retrain-quick"
 
 
 def _existing(name: str, what: str, names: list[str]) -> Path:

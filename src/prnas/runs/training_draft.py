@@ -33,7 +33,7 @@ def training_draft(
     inherited = trainable.data if config is None and data is None else None
     given = config
     if given is None:
-        given = named.default_training(inherited["name"] if inherited else data)
+        given = named.default_training(inherited["name"] if inherited else data, trainable.genotype)
     draft = named.draft_of(given, (), RetrainConfig)
     settings = trainable.put_into(draft.to_data())
     if trainable.any_size and "network.cells" in draft.open:

@@ -101,7 +101,8 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
             raise UserError(
                 f"architecture.scoring '{scoring}' measures on the architecture half, which has "
                 f"{half} images and needs {LEAST_HALF}; raise data.architecture_share or "
-                "data.images, or set architecture.scoring to weights"
+                "data.images, or let architecture weights decide: architecture.step=first-order "
+                "and architecture.scoring=weights"
             )
         check_sizes(config, data, len(indices["weights"]), num_processes)
         check_limits(config, data)

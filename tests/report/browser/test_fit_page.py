@@ -71,15 +71,18 @@ def test_a_fit_of_an_earlier_state_has_a_page() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epochs", "said"),
+    ("epochs", "seconds", "said"),
     [
-        ((40, 60, 90), "each for about the same time."),
-        ((120, 150, 200), "of which a fast network took less: after 200 epochs it ends."),
-        ((200, 200, 200), "each for 200 epochs, which are enough."),
+        ((40, 60, 90), (100, 110, 119), "each for about the same time."),
+        ((40, 60, 90), (60, 90, 150), "same planned time: in fact they took 1.0 to 2.5 minutes."),
+        ((120, 150, 200), (9, 9, 5), "a fast network took less: after 200 epochs it ends."),
+        ((200, 200, 200), (9, 6, 3), "each for 200 epochs, which are enough."),
     ],
 )
-def test_how_long_each_was_trained_is_as_it_was(epochs: tuple[int, ...], said: str) -> None:
+def test_how_long_each_was_trained_is_as_it_was(
+    epochs: tuple[int, ...], seconds: tuple[float, ...], said: str
+) -> None:
     results = made_results()
-    for network, number in zip(results["networks"], epochs, strict=True):
-        network["epochs"] = number
+    for network, number, took in zip(results["networks"], epochs, seconds, strict=True):
+        network["epochs"], network["seconds"] = number, took
     assert said in page_body(Path("f"), made_state(Path("x.npz")), results, [""], [])

@@ -116,7 +116,7 @@ class _Reader:
                 f"{self.path}: training images are {train.reader.shape} (channels, height, width), "
                 f"test images {test.reader.shape}"
             )
-        return ImageSet(train, test, names)
+        return ImageSet(train, test, names, numbered="class_names" not in self.arrays)
 
     def _pair(self, pairs: tuple[tuple[str, str], ...]) -> tuple[str, str] | None:
         for pair in pairs:
