@@ -17,6 +17,7 @@ from prnas.fitting.plan import (
     FEWEST_TRAINING,
     FINALS,
     FOUND,
+    FOUND_WITHIN,
     Plan,
     Rung,
     RungTimes,
@@ -169,7 +170,7 @@ def test_found_cells_have_a_network_of_about_the_size_of_published_ones(
     convolutions = ("|{0}~0|+|skip_connect~0|{1}~1|+|{1}~0|skip_connect~1|{0}~2|", LARGEST_CELL)
     typical, largest = (
         macs(genotype_of(index_of_string(cell.format("nor_conv_3x3", "nor_conv_1x1"))), own)
-        for cell, own in zip(convolutions, [FOUND[published]] * 2, strict=True)
+        for cell, own in zip(convolutions, [FOUND_WITHIN[published]] * 2, strict=True)
     )
     assert typical < usual
     assert largest < 1.75 * usual
@@ -177,7 +178,11 @@ def test_found_cells_have_a_network_of_about_the_size_of_published_ones(
 
 def test_what_is_found_has_a_size_of_its_own() -> None:
     task = Task(ImageFacts((400, 400), (32, 32, 32), 3), 200, NAMES)
-    assert {rung.final: rung.found for rung in ladder(task)} == {key: FOUND[key] for key in FINALS}
+    for limited, sizes in ((False, FOUND), (True, FOUND_WITHIN)):
+        rungs = ladder(replace(task, limited=limited))
+        assert {rung.final: rung.found for rung in rungs} == {key: sizes[key] for key in FINALS}
+        fewest = min(rung.found[1] for rung in rungs)
+        assert fewest == (8 if limited else 16)
     assert Rung(32, (3, 8), (5, 8)).found == (5, 8)  # as a fit of an older release has it
     for rung in ladder(task):
         networks = contenders(rung, task, Request("folder:x", 15.0), None)

@@ -171,7 +171,9 @@ def finals_within(size: int, task: Task, request: Request) -> tuple[tuple[int, i
 
 def task_within(task: Task, request: Request) -> Task:
     """The task with sizes of images and of networks that keep the limits."""
-    sizes = usable_sizes(task)
+    if not request.limits:
+        return task
+    task, sizes = replace(task, limited=True), usable_sizes(task)
     for size in reversed(sizes):
         if finals := finals_within(size, task, request):
             return replace(task, finals=finals, most_size=None if size == sizes[-1] else size)

@@ -31,7 +31,8 @@ def show_truth(truth: Truth) -> None:
     show_prose(
         f"Test accuracy after 200 epochs (the mean of its trainings), its rank among all "
         f"{NUM_CELLS:,} cells, and how much better the best one is; validation accuracy after 200 "
-        f"epochs, test accuracy after 12. No search sees any of it before it has ended."
+        f"epochs, test accuracy after 12. All is of the benchmark's own trainings on these three "
+        f"sets, and says nothing of other images. No search sees any of it before it has ended."
     )
 
 
