@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from prnas.config.retrain import RetrainConfig
@@ -170,6 +171,18 @@ def test_too_few_pictures_are_refused_in_words_of_a_fit(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=said):
         fit.plan_only(request, meter=SaidMeter())
     fit.plan_only(make_request(str(write_images(tmp_path / "x.npz", 16)), 60), meter=SaidMeter())
+
+
+def test_images_that_are_no_squares_become_squares(tmp_path: Path) -> None:
+    """So that what is planned for is what is computed."""
+    rows = np.random.default_rng(0).integers(0, 255, (40, 8, 20, 3), np.uint8)
+    np.savez(tmp_path / "wide.npz", x_train=rows, y_train=np.arange(40) % 2)
+    state = fit.plan_only(make_request(str(tmp_path / "wide.npz"), 60), meter=SaidMeter())
+    assert state.plan.rung.size == 8
+    assert "their own size" not in dict(state.plan.reasons)["size"]
+    assert SearchConfig.from_data(state.search).data.image_size == 8
+    zoo = Contender.from_json(state.contenders["zoo"])
+    assert configs.training_config(zoo, 3, 8, state.task, state.request).data.image_size == 8
 
 
 def test_what_is_no_number_of_minutes_is_refused() -> None:

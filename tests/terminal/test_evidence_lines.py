@@ -201,7 +201,8 @@ def test_a_warning_when_most_decisions_are_at_chance(
     out = capsys.readouterr().out
     assert out.count("10 of 10 decisions beyond chance") == 1
     assert out.count("most are no better than chance") == 2
-    assert out.count("note: What would help") == 1  # once is enough
+    said = "note: most decisions are no better than chance. What would help: "
+    assert out.count(said) == 1  # once is enough
     assert "  normal: sure of 5 of 5 edges: " in out
 
 

@@ -41,6 +41,11 @@ class ImageFacts:
     sides: tuple[int, int, int]  # The short sides of images, in pixels: least, median, greatest.
     channels: int
     class_names: tuple[str, ...] = ()  # Empty: not known.
+    square: bool = True  # False: all images have the same size, which is no square.
+
+    def all_are(self, size: int) -> bool:
+        """Whether all images are squares of this size."""
+        return self.square and set(self.sides) == {size}
 
     @property
     def train(self) -> int:

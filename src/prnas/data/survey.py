@@ -31,7 +31,7 @@ def survey(config: ImagesConfig) -> ImageFacts:
         share = tuple(about.train // about.classes for _ in range(about.classes))
         names = tuple(map(str, range(about.classes))) if config.name == "digits" else ()
         side = min(height, width)
-        return ImageFacts(share, (side, side, side), channels, names)
+        return ImageFacts(share, (side, side, side), channels, names, height == width)
     if kind == "npz":
         return _of_arrays(home_expanded(path), config)
     return _of_folder(home_expanded(path), config)
@@ -59,7 +59,8 @@ def _of_arrays(path: Path, config: ImagesConfig) -> ImageFacts:
     sizes = np.bincount(images.train.labels, minlength=len(images.class_names))
     side = min(height, width)
     names = () if images.numbered else images.class_names  # A number says nothing of its class.
-    return ImageFacts(tuple(sizes.tolist()), (side, side, side), channels, names)
+    sides = (side, side, side)
+    return ImageFacts(tuple(sizes.tolist()), sides, channels, names, height == width)
 
 
 def _of_folder(path: Path, config: ImagesConfig) -> ImageFacts:

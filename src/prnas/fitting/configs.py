@@ -189,7 +189,7 @@ def task_within(task: Task, request: Request) -> Task:
 
 
 def _images(request: Request, size: int, task: Task) -> dict[str, Any]:
-    own = not request.data.startswith("folder:") and set(task.facts.sides) == {size}
+    own = not request.data.startswith("folder:") and task.facts.all_are(size)
     return {
         "data.name": request.data,
         "data.root": request.data_root,

@@ -385,7 +385,7 @@ def _reasons(plan: Plan, number: int, good: bool, task: Task) -> list[tuple[str,
     if task.size is not None:
         why = "those of the model to start from"
     elif rung.size == sizes[-1]:
-        own = len(set(task.facts.sides)) == 1 and rung.size == task.facts.sides[0]
+        own = task.facts.all_are(rung.size)
         why = "their own size" if own else "the largest that makes sense for these"
         if rung.size < max(image_sizes(task.facts)):
             why = "networks for larger ones do not keep the limits"

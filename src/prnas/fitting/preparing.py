@@ -54,8 +54,8 @@ class Loaded:
 
     def config(self, size: int) -> DataConfig:
         request = self.request
-        sides = survey(self._plain()).sides if self.task is None else self.task.facts.sides
-        own = not request.data.startswith("folder:") and set(sides) == {size}
+        facts = survey(self._plain()) if self.task is None else self.task.facts
+        own = not request.data.startswith("folder:") and facts.all_are(size)
         return self._plain().model_copy(update={"image_size": None if own else size})
 
     def _plain(self) -> DataConfig:

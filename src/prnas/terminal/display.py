@@ -137,7 +137,8 @@ class Display(Callback):
             said += ": most are no better than chance"
         self._screen.put([said], style="yellow" if unsure else "")
         if unsure and not self._advised:
-            self._screen.message(certainty.advice(evidence, config.architecture.mover))
+            advice = certainty.advice(evidence, config.architecture.mover)
+            self._screen.message(f"most decisions are no better than chance. {advice}")
             self._advised = True
 
     def on_message(self, text: str) -> None:
