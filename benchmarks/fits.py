@@ -35,8 +35,18 @@ from prnas.space.nasbench201.truth import Truth, truth_of
 TEST_IMAGES = 2000
 TIMES = "seconds.json"  # How long the fits of a folder took.
 COLUMNS = (
-    *("set", "seed", "minutes", "seconds", "image_size", "search_epochs", "network", "label"),
-    *("parameters", "macs", "epochs", "validation_error", "test_error", "low", "high"),
+    *(
+        "set",
+        "fit",
+        "seed",
+        "minutes",
+        "seconds",
+        "image_size",
+        "search_epochs",
+        "network",
+        "label",
+    ),
+    *("parameters", "macs", "epochs", "validation_error", "test_error", "error_low", "error_high"),
     *("test_images", "best", "only_found", "only_other", "p", "cell", "true_accuracy"),
 )
 
@@ -107,6 +117,7 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
         low, high = network["interval_95"]
         yield {
             "set": folder.parent.name,
+            "fit": f"{folder.parent.name}, seed {state.request.seed}",
             "seed": state.request.seed,
             "minutes": state.request.minutes,
             "seconds": json.loads(times.read_text()) if times.exists() else "",
@@ -115,15 +126,19 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
             "network": network["name"],
             "label": network["label"],
             **{key: network[key] for key in ("parameters", "macs", "epochs")},
-            "validation_error": 1 - network["validation"],
-            "test_error": 1 - network["accuracy"],
-            "low": low,
-            "high": high,
+            "validation_error": _error(network["validation"]),
+            "test_error": _error(network["accuracy"]),
+            "error_low": _error(high),
+            "error_high": _error(low),
             "test_images": network["images"],
             "best": int(network["name"] == results["best"]),
             **{key: own.get(key, "") for key in ("only_found", "only_other", "p")},
             **_by_the_table(truth if network["name"] == SEARCHED else None),
         }
+
+
+def _error(accuracy: float) -> float:
+    return round(1 - accuracy, 8)
 
 
 def _by_the_table(truth: Truth | None) -> dict[str, Any]:

@@ -176,6 +176,7 @@ class PivotTable(_Strict):
     middle: Literal["mean", "median"] = "mean"
     digits: int = 2
     scale: float = 1.0
+    interval: tuple[str, str] | None = None  # Columns that bound a single value.
     names: Mapping[str, str] = {}  # What to call a row or a column, if not as in the records.
 
     def lines(self, records: Sequence[Record]) -> list[list[str]]:
@@ -190,6 +191,9 @@ class PivotTable(_Strict):
         here = [r for r in records if r[self.rows] == row and r[self.columns] == column]
         values = [self.scale * float(record[self.value]) for record in here]
         each = ", ".join(map(self._number, values))
+        if self.interval is not None and len(here) == 1:
+            bounds = (self._number(self.scale * float(here[0][column])) for column in self.interval)
+            return f"{each} ({'–'.join(bounds)})"
         middle = median(values) if self.middle == "median" else fmean(values)
         return f"{self._number(middle)} ({each})" if len(values) > 1 else each
 

@@ -70,6 +70,15 @@ def test_every_block_says_its_language() -> None:
     assert all(re.match(r"\{[\w-]+\}", language) for language in others), others
 
 
+# Words that stand for something still to be written.
+PLACEHOLDER = re.compile(r"\b(TODO|TBD|FIXME|TIMED|XXX+|\?\?\?)\b")
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_nothing_is_left_to_be_filled_in(page: Path) -> None:
+    assert PLACEHOLDER.findall(page.read_text(encoding="utf-8")) == []
+
+
 # ---------------------------------------------------------------- commands
 
 

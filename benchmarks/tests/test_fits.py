@@ -57,3 +57,5 @@ def test_a_record_for_each_network(tmp_path: Path) -> None:
     assert lines[0]["p"] == "", "it is not compared with itself"
     assert (lines[1]["only_found"], lines[1]["only_other"]) == ("0", "3")
     assert {line["test_error"] for line in lines} == {"0.25"}
+    assert {(line["error_low"], line["error_high"]) for line in lines} == {("0.09", "0.53")}
+    assert {line["fit"] for line in lines} == {"few, seed 1"}

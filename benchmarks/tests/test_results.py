@@ -106,6 +106,16 @@ def test_groups_in_the_order_of_their_names() -> None:
     ]
 
 
+def test_a_pivot_of_single_values_may_have_their_intervals() -> None:
+    bounds = ("low", "high")
+    table = PivotTable(
+        kind="pivot", heading="by", rows="r", columns="c", value="v", digits=1, interval=bounds
+    )
+    one: Record = {"r": "x", "c": "1", "v": "0.5", "low": "0.25", "high": "1"}
+    assert table.lines([one])[1] == ["x", "0.5 (0.2–1.0)"]
+    assert table.lines([one, one])[1] == ["x", "0.5 (0.5, 0.5)"], "a mean has none"
+
+
 def test_a_pivot_has_the_mean_or_the_median_and_all() -> None:
     table = PivotTable(kind="pivot", heading="by", rows="r", columns="c", value="v", digits=1)
     records: list[Record] = [
