@@ -9,7 +9,8 @@ from prnas.config.choosing import ImageFacts
 from prnas.config.search import DataConfig
 from prnas.data.dataset import DataSet, InMemory, load
 from prnas.fitting.look import Copies, find_copies, names_in_test, sentences
-from prnas.fitting.plan import Task, augmentation
+from prnas.fitting.plan import Task
+from prnas.fitting.variants import augmentation
 from tests.support.made_data import images, picture_folder
 
 

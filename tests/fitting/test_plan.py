@@ -24,7 +24,6 @@ from prnas.fitting.plan import (
     SearchTimes,
     StepTimes,
     Task,
-    augmentation,
     cycle_lengths,
     decide,
     ladder,
@@ -33,6 +32,7 @@ from prnas.fitting.plan import (
     search_seconds,
 )
 from prnas.fitting.request import Request
+from prnas.fitting.variants import augmentation
 from prnas.io.errors import UserError
 from prnas.space import zoo
 from prnas.space.genotype import Genotype

@@ -14,12 +14,12 @@ from prnas.fitting.plan import (
     Plan,
     Rung,
     Task,
-    augmentation,
     batch_size,
     cycle_lengths,
     usable_sizes,
 )
 from prnas.fitting.request import Request
+from prnas.fitting.variants import augmentation
 from prnas.io.errors import UserError
 from prnas.models.card import ModelCard
 from prnas.runs import named

@@ -11,7 +11,7 @@ from prnas.config.choosing import ImageFacts
 from prnas.data.dataset import DataSet, Images
 from prnas.data.formats.folder import ImageFile, list_folder
 from prnas.data.image_files import BrokenPictureError, read_picture
-from prnas.fitting.plan import UNEVEN
+from prnas.fitting.variants import UNEVEN
 from prnas.io.paths import home_expanded
 
 MOST_COMPARED = 200_000  # Images; more are not compared with each other.

@@ -26,8 +26,8 @@ from prnas.fitting.plan import (
     decide,
     ladder,
 )
-from prnas.fitting.plan import augmentation as variants
 from prnas.fitting.request import Request
+from prnas.fitting.variants import augmentation
 from prnas.io.errors import UserError
 from prnas.models.card import ModelCard
 from prnas.models.inference import choose_device
@@ -117,11 +117,7 @@ def _decided(
             continue
         if request.max_latency is not None and decided.rung not in tables:
             listener.on_measuring("latencies of the final network")
-            plain = configs.search_config(decided, task, replace(request, max_latency=None))
-            final = {"cells": decided.rung.found[0], "channels": decided.rung.found[1]}
-            plain = plain.model_copy(update={"final": plain.final.model_copy(update=final)})
-            data = loaded.at(decided.rung.size)
-            tables[decided.rung] = meter.latencies(plain, data, request.threads)
+            tables[decided.rung] = _latencies(decided, task, request, loaded, meter)
             continue  # With the time that this took.
         search = configs.search_config(decided, task, request, tables.get(decided.rung))
         number = rungs.index(decided.rung)
@@ -133,7 +129,7 @@ def _decided(
         task = replace(task, num_rungs=number)  # Those below are smaller.
         measured = {rung: times for rung, times in measured.items() if rung < number}
     plan, times = decided, measured[number]
-    plan = replace(plan, reasons=(*plan.reasons, *variants(task, plan.rung.size)[1]))
+    plan = replace(plan, reasons=(*plan.reasons, *augmentation(task, plan.rung.size)[1]))
     every = configs.contenders(plan.rung, task, request, card)
     return FitState(
         request,
@@ -144,6 +140,17 @@ def _decided(
         search.to_data(),
         {name: contender.to_json() for name, contender in every.items()},
     )
+
+
+def _latencies(
+    plan: Plan, task: Task, request: Request, loaded: Loaded, meter: Meter
+) -> dict[str, Any]:
+    """A table of operations in the network of what is found, measured."""
+    config = configs.search_config(plan, task, replace(request, max_latency=None))
+    cells, channels = plan.rung.found
+    final = config.final.model_copy(update={"cells": cells, "channels": channels})
+    config = config.model_copy(update={"final": final})
+    return meter.latencies(config, loaded.at(plan.rung.size), request.threads)
 
 
 def _unmet(search: configs.SearchConfig, data: DataSet) -> str | None:
