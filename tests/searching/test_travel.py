@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import prnas
 from prnas.runs.attempt import Outcome
+from prnas.runs.events import Callback, RunStart
 from prnas.searching.steps import FirstOrderStep, Part
-from prnas.searching.travel import architecture_rate
+from prnas.searching.travel import architecture_rate, little_travel
 from tests.support.settings import small_config
 from tests.support.watching import Watch
 
@@ -55,6 +56,38 @@ def test_all_of_the_travel_is_spent(travel: float, images: int, batches: list[in
             assert next_rate == pytest.approx(rate, rel=1e-6)
         elif next_batch > batch:
             assert next_rate >= rate * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "images", "told"),
+    [
+        ({"lr": 6e-4}, 160, "can move by 0.006 in a cycle (10 steps at a rate of 0.0006)"),
+        ({"lr": 6e-4}, 25_000, None),  # 1,563 steps: as in the paper
+        ({"lr": "auto"}, 160, None),
+        ({"lr": 6e-4, "scoring": "blend"}, 160, "can move by 0.006"),
+        ({"lr": 6e-4, "scoring": "removal"}, 160, None),  # weights decide nothing
+        ({"lr": 6e-4, "scoring": "removal", "step": "none"}, 160, None),
+    ],
+)
+def test_too_little_travel_is_told(settings: dict[str, Any], images: int, told: str | None) -> None:
+    cycle = {"epochs": 2, "grace_epochs": 1, "morphisms": 0, "candidates": 1}
+    config = small_config(Path("x.npz"), architecture=settings, schedule={"cycles": [cycle]})
+    text = little_travel(config, images, 16)
+    assert (text is None) == (told is None)
+    assert told is None or told in (text or "")
+
+
+def test_too_little_travel_is_told_before_a_search(images: Path) -> None:
+    class Ears(Callback):
+        reasons: ClassVar[list[tuple[str, str]]] = []
+
+        def on_start(self, start: RunStart) -> None:
+            self.reasons.extend(start.reasons)
+
+    prnas.search(small_config(images, architecture={"lr": 6e-4}), callbacks=[Ears()])
+    ((label, text),) = Ears.reasons
+    assert label == "note"
+    assert "architecture.lr=auto takes a rate" in text
 
 
 class _Rates(FirstOrderStep):

@@ -374,6 +374,10 @@ class Run(ABC, Generic[C, S, R]):
             **self.start_facts(),
         )
 
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """What a person should know of this config on these images before it starts."""
+        return ()
+
     def record_batch(self, reason: Literal["start", "memory", "out-of-memory"]) -> None:
         position, batch = self.state.position, self.batch.batch * self.processes.size
         record = BatchRecord(**position.counts(), batch=batch, reason=reason)

@@ -156,7 +156,7 @@ def _run(
                 config, data, indices, processes, probe, folder, callbacks, signals, replay
             )
             run = _resumed(kind, context, checkpoint) if checkpoint else kind(context, None)
-            run.emit("on_start", replace(run.start_event(), reasons=reasons))
+            run.emit("on_start", replace(run.start_event(), reasons=(*reasons, *run.notes())))
             try:
                 run.go()
             except Stopped as stopped:

@@ -48,7 +48,7 @@ from prnas.searching.state import SearchState
 from prnas.searching.steps import make_step
 from prnas.searching.supernet_scorer import CellChoice, decision_for
 from prnas.searching.time_left import work_of_epochs
-from prnas.searching.travel import architecture_rate
+from prnas.searching.travel import architecture_rate, little_travel
 from prnas.space.fitting import in_words
 from prnas.space.genotype import Genotype
 from prnas.space.nasbench201.truth import truth_of
@@ -202,6 +202,11 @@ class Search(Run[SearchConfig, SearchState, SearchResult]):
         images_left = self.state.cycle.epochs * self.epoch_images - position.images
         batch = self.batch.batch * self.processes.size
         return architecture_rate(settings.travel - position.travelled, images_left, batch)
+
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        batch = self.config.batch.min * self.processes.size
+        text = None if self.resumed else little_travel(self.config, self.epoch_images, batch)
+        return () if text is None else (("note", text),)
 
     @property
     def progress(self) -> CycleProgress:

@@ -7,6 +7,11 @@ from large data to small, where a cycle has fewer steps; a rate does not.
 
 from math import ceil
 
+from prnas.config.architecture import UNTRAINED
+from prnas.config.search import SearchConfig
+
+LITTLE = 0.1  # Weights that have come no further than this are still nearly equal.
+
 
 def architecture_rate(travel_left: float, images_left: int, batch: int) -> float:
     """The rate of the next architecture step: the same for all that are left in the cycle.
@@ -16,3 +21,24 @@ def architecture_rate(travel_left: float, images_left: int, batch: int) -> float
     rate: at the cycle's end all of the travel is spent.
     """
     return max(travel_left, 0.0) / max(ceil(images_left / batch), 1)
+
+
+def little_travel(config: SearchConfig, images: int, batch: int) -> str | None:
+    """A sentence if architecture weights decide, and cannot get anywhere before they do.
+
+    `images` train the network's weights in an epoch, at least `batch` a step.
+    """
+    settings = config.architecture
+    if settings.lr == "auto" or settings.step in UNTRAINED:
+        return None
+    if settings.scoring not in ("weights", "blend"):
+        return None
+    epochs = max(cycle.epochs - cycle.grace_epochs for cycle in config.schedule.cycles)
+    steps = epochs * ceil(images / batch)
+    if (travel := settings.lr * steps) >= LITTLE:
+        return None
+    return (
+        f"architecture weights can move by {travel:.2g} in a cycle ({steps:,} steps at a rate of "
+        f"{settings.lr:g}), so most decisions will be chance: architecture.lr=auto takes a rate "
+        "that suits so few steps"
+    )
