@@ -110,6 +110,7 @@ class GroupTable(_Strict):
     value: str
     what: str  # The heading of the means.
     accuracy: bool = False  # Errors are shown as accuracies.
+    unit: str | None = None  # Records with the same value of it are one: their mean counts.
     names: Mapping[str, str]  # What to call each group, in this order.
     show: tuple[Show, ...] = ("n", "mean", "interval", "every")
     most: int = 20  # Of more values, `every` shows none.
@@ -123,7 +124,7 @@ class GroupTable(_Strict):
         lines = [[self.heading, *(self._heading(show) for show in self.show), *also, *facts]]
         for group, name in self.names.items():
             members = [record for record in records if record[self.by] == group]
-            values = [self._value(record) for record in members]
+            values = self._values(members)
             cells = [self._cell(show, values) for show in self.show]
             cells += [self._mean(column, members) for column in self.also]
             lines.append([name, *cells, *(self.facts[fact].get(group, "–") for fact in facts)])
@@ -132,6 +133,14 @@ class GroupTable(_Strict):
     def _mean(self, column: Column, members: Sequence[Record]) -> str:
         numbers = [float(record[column.of]) for record in members if record[column.of]]
         return column.number(fmean(numbers)) if numbers else "–"
+
+    def _values(self, members: Sequence[Record]) -> list[float]:
+        if self.unit is None:
+            return [self._value(record) for record in members]
+        units: dict[str, list[float]] = {}
+        for record in members:
+            units.setdefault(record[self.unit], []).append(self._value(record))
+        return [fmean(values) for values in units.values()]
 
     def _value(self, record: Record) -> float:
         error = 100 * float(record[self.value])

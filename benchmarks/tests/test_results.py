@@ -106,6 +106,18 @@ def test_groups_in_the_order_of_their_names() -> None:
     ]
 
 
+def test_records_of_one_unit_count_once() -> None:
+    table = GroupTable(
+        kind="groups", heading="row", by="r", value="e", what="error, %", unit="seed",
+        names={"a": "A"}, show=("n", "mean", "every"), digits=0,
+    )  # fmt: skip
+    records: list[Record] = [
+        {"r": "a", "seed": seed, "e": error}
+        for seed, error in (("0", "0.1"), ("0", "0.3"), ("1", "0.4"))
+    ]
+    assert table.lines(records)[1] == ["A", "2", "30 ± 14", "20, 40"]
+
+
 def test_a_pivot_of_single_values_may_have_their_intervals() -> None:
     bounds = ("low", "high")
     table = PivotTable(
