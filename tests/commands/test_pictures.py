@@ -191,8 +191,8 @@ def test_default_recipes() -> None:
     assert default_training("npz:x.npz") == default_training("folder:x") == "retrain-pictures"
     assert default_training("cifar10") == default_training(None) == "retrain-quick"
     residual, darts = genotype_of(0), zoo.get("darts-v2")
-    assert default_training("cifar10", residual) == "retrain-pictures"
-    assert default_training("cifar10", darts) == default_training(None, residual) == "retrain-quick"
+    assert {default_training(data, residual) for data in ("cifar10", None)} == {"retrain-pictures"}
+    assert {default_training(data, darts) for data in ("cifar10", None)} == {"retrain-quick"}
 
 
 def test_the_same_in_python_and_in_a_study(folder: str, here: Cli, tmp_path: Path) -> None:

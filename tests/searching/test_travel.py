@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import prnas
+from prnas.config import recipes
+from prnas.config.search import SearchConfig
+from prnas.io.yaml_files import parse_yaml
 from prnas.runs.attempt import Outcome
 from prnas.runs.events import Callback, RunStart
 from prnas.searching.steps import FirstOrderStep, Part
@@ -61,7 +64,7 @@ def test_all_of_the_travel_is_spent(travel: float, images: int, batches: list[in
 @pytest.mark.parametrize(
     ("settings", "images", "told"),
     [
-        ({"lr": 6e-4}, 160, "can move by 0.006 in a cycle (10 steps at a rate of 0.0006)"),
+        ({"lr": 6e-4}, 160, "by 0.006 in a cycle at most (10 steps at a rate of 0.0006)"),
         ({"lr": 6e-4}, 25_000, None),  # 1,563 steps: as in the paper
         ({"lr": "auto"}, 160, None),
         ({"lr": 6e-4, "scoring": "blend"}, 160, "can move by 0.006"),
@@ -75,6 +78,12 @@ def test_too_little_travel_is_told(settings: dict[str, Any], images: int, told: 
     text = little_travel(config, images, 16)
     assert (text is None) == (told is None)
     assert told is None or told in (text or "")
+
+
+def test_the_papers_recipe_is_told_on_few_images_only() -> None:
+    config = SearchConfig.from_data(parse_yaml(recipes.text("darts-like")))
+    assert little_travel(config, 500, config.batch.min) is not None  # half of a thousand
+    assert little_travel(config, 25_000, config.batch.max) is None
 
 
 def test_too_little_travel_is_told_before_a_search(images: Path) -> None:

@@ -158,8 +158,8 @@ def retrain(
 ) -> None:
     """Train the network of a genotype, and test it.
 
-    :param recipe: A recipe, or a YAML file. Default: retrain-quick; own images, and cells that
-        `pictures` found: retrain-pictures.
+    :param recipe: A recipe, or a YAML file. Default: retrain-quick; for own images, and cells in
+        the shape of NAS-Bench-201, retrain-pictures.
     """
     from prnas.commands.retrain import run
 

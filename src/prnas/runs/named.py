@@ -200,7 +200,7 @@ def default_training(data: str | None, genotype: Genotype | None = None) -> str:
     """
     own = data is not None and data.partition(":")[0] in ("folder", "npz")
     residual = genotype is not None and genotype.shape.network == "residual"
-    return "retrain-pictures" if own or (residual and data is not None) else "retrain-quick"
+    return "retrain-pictures" if own or residual else "retrain-quick"
 
 
 def _existing(name: str, what: str, names: list[str]) -> Path:

@@ -17,7 +17,7 @@ from prnas.searching.cycle_end import Decision
 from prnas.searching.measuring import Measuring, Without
 from prnas.searching.path_worth import PathJudge
 from prnas.space.evidence import Estimate, difference, estimate
-from prnas.space.operations import Operation
+from prnas.space.operations import Operation, Zero
 from prnas.space.pools import CellWeights, Pools
 from prnas.space.shape import Role
 from prnas.space.worth import (
@@ -237,7 +237,8 @@ class Judging:
         """Why an edge that lost a candidate has no comparison; `None` for all others."""
 
         def reason(key: EdgeKey) -> Uncompared | None:
-            lost = decision.change.cell(key[0]).edges[key[1]].pruned
+            pruned = decision.change.cell(key[0]).edges[key[1]].pruned
+            lost = [each.op for each in pruned if not (self.no_zero and isinstance(each.op, Zero))]
             if key in compared or not lost:
                 return None
             measured = key in self.eliminations or key in self.tested
